@@ -1,0 +1,32 @@
+# How every target of the project is compiled. Nothing here reaches the projects that link us.
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE ccache)
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+add_library(spillway_warnings INTERFACE)
+target_compile_options(spillway_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
+                                                   -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+# Float results reach the output, so no contraction: the same bytes on machines with and without FMA.
+add_compile_options(-ffp-contract=off)
+
+if(SPILLWAY_SANITIZE)
+  add_compile_options(-fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SPILLWAY_SANITIZE})
+  if(SPILLWAY_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=all)
+  endif()
+  if(SPILLWAY_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # ThreadSanitizer does not model fences; the protocols that use them are checked by the interleaving tests and Spin.
+    add_compile_options(-Wno-tsan)
+  endif()
+endif()

@@ -1,0 +1,38 @@
+# Every package we use, each named once with its purpose and what to install on Debian.
+function(spillway_need found package purpose)
+  if(NOT ${found})
+    message(FATAL_ERROR "Spillway needs ${purpose}: apt-get install ${package}")
+  endif()
+endfunction()
+
+find_package(Threads REQUIRED)
+find_package(PkgConfig)
+spillway_need(PkgConfig_FOUND pkg-config "pkg-config to find the packages below")
+
+# Queues between stages. Header-only and private: no public header names it.
+find_path(CONCURRENTQUEUE_INCLUDE concurrentqueue/concurrentqueue.h)
+spillway_need(CONCURRENTQUEUE_INCLUDE libconcurrentqueue-dev "moodycamel's ConcurrentQueue for the queues between stages")
+add_library(concurrentqueue INTERFACE)
+target_include_directories(concurrentqueue SYSTEM INTERFACE ${CONCURRENTQUEUE_INCLUDE})
+
+# Checksums of spilled records.
+pkg_check_modules(xxhash IMPORTED_TARGET libxxhash)
+spillway_need(xxhash_FOUND libxxhash-dev "xxHash for the checksums of spilled records")
+
+# Reads, references and VCF: only spillway::hts and the examples.
+pkg_check_modules(htslib IMPORTED_TARGET htslib>=1.16)
+if(SPILLWAY_EXAMPLES)
+  spillway_need(htslib_FOUND libhts-dev "htslib 1.16 or later to read BAM, CRAM and FASTA and to write VCF")
+  # Command lines of the example binaries.
+  find_package(CLI11 QUIET)
+  spillway_need(CLI11_FOUND libcli11-dev "CLI11 for the command lines of the examples")
+endif()
+
+if(SPILLWAY_TESTS)
+  find_package(Catch2 2.13 QUIET)
+  spillway_need(Catch2_FOUND catch2 "Catch2 for the tests (or configure with -DSPILLWAY_TESTS=OFF)")
+endif()
+
+# The allocator that the executables may opt into, and oneTBB for hosts and as a rival.
+pkg_check_modules(jemalloc IMPORTED_TARGET jemalloc)
+find_package(TBB QUIET)

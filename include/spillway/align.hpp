@@ -1,0 +1,56 @@
+// Affine-gap alignment of reads to haplotypes: one contract, many forms, the same bytes from each.
+//
+//     spillway::Scores scores;                                     // 4 / -6 / 8 / 2
+//     spillway::Alignment a = spillway::align("ACGTTA", "GGACGTAGG", scores, spillway::Span::local);
+//     // a.score, a.query_begin .. a.query_end, a.target_begin .. a.target_end, to_string(a.cigar)
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway {
+
+/// Scores of an affine alignment; a gap of length g costs gap_open + (g - 1) * gap_extend.
+struct Scores {
+    int match = 4;      ///< Added for equal bases; > 0.
+    int mismatch = -6;  ///< Added for different bases; <= 0.
+    int unknown = -6;   ///< Added where either base is not A, C, G or T (case does not matter); <= 0.
+    int gap_open = 8;   ///< Cost of a gap's first base; >= gap_extend.
+    int gap_extend = 2; ///< Cost of each further base of a gap; > 0.
+};
+
+/// What must be aligned.
+enum class Span : std::uint8_t {
+    local, ///< The best-scoring piece of both; what lies outside is clipped.
+    query, ///< The whole query against the best-scoring piece of the target (semi-global).
+};
+
+/// One CIGAR element in htslib's packing: length << 4 | operation (0 M, 1 I, 2 D, 4 S).
+using CigarElement = std::uint32_t;
+
+/// Score 0 in local mode is one fixed empty result: all numbers 0, no CIGAR.
+struct Alignment {
+    std::int32_t score = 0;
+    std::int32_t query_begin = 0;    ///< 0-based, first aligned query base.
+    std::int32_t query_end = 0;      ///< One past the last aligned query base.
+    std::int32_t target_begin = 0;   ///< 0-based, first aligned target base.
+    std::int32_t target_end = 0;     ///< One past the last aligned target base.
+    std::vector<CigarElement> cigar; ///< M, I, D of the aligned part only; the clips follow from query_begin and query_end.
+
+    friend bool operator==(const Alignment&, const Alignment&) = default;
+};
+
+/// Aligns one pair. The tie rule is in docs/tie_rule.md. Throws Error(usage) on scores or lengths out of range.
+[[nodiscard]] Alignment align(std::string_view query, std::string_view target, const Scores& scores, Span span);
+
+/// Aligns every query to one target; out[i] belongs to queries[i]. Same results as align(), faster.
+void align(std::span<const std::string_view> queries, std::string_view target, const Scores& scores, Span span,
+           std::span<Alignment> out);
+
+/// "6M1D3M".
+[[nodiscard]] std::string to_string(std::span<const CigarElement> cigar);
+
+} // namespace spillway
