@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Installs a build into a scratch prefix and uses it as hosts do: through find_package and through pkg-config.
+#   check.sh BUILD_DIR SCRATCH_DIR CXX
+set -euo pipefail
+build=$1 scratch=$2 cxx=$3
+here=$(cd "$(dirname "$0")" && pwd)
+minimal=$here/../../examples/minimal
+fail() { echo "FAILED: $*" >&2; exit 1; }
+
+# expect WHAT WANTED COMMAND...: the command's output is the wanted text.
+expect() {
+    local what=$1 wanted=$2 got
+    shift 2
+    got=$("$@") || fail "$what: exit $?"
+    [ "$got" = "$wanted" ] || fail "$what printed '$got', not '$wanted'"
+    echo "ok: $what"
+}
+
+rm -rf "$scratch"
+mkdir -p "$scratch"
+cmake --install "$build" --prefix "$scratch/prefix" > "$scratch/install.log" || fail "install: see $scratch/install.log"
+
+cmake -S "$here" -B "$scratch/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+    -DCMAKE_CXX_COMPILER="$cxx" -DMINIMAL_EXAMPLE="$minimal/main.cpp" > "$scratch/cmake.log" 2>&1 ||
+    { cat "$scratch/cmake.log" >&2; fail "find_package"; }
+cmake --build "$scratch/cmake" -j2 > "$scratch/build.log" 2>&1 || { cat "$scratch/build.log" >&2; fail "building the host"; }
+expect "find_package, spillway::spillway" "$(cat "$minimal/expected.txt")" "$scratch/cmake/minimal"
+expect "find_package, spillway::align" "32 2-10 8M" "$scratch/cmake/align_only"
+if [ -x "$scratch/cmake/allocator" ]; then
+    expect "spillway::jemalloc sets the allocator" "60000 1" "$scratch/cmake/allocator"
+    MALLOC_CONF=dirty_decay_ms:7 expect "MALLOC_CONF has the last word" "7 1" "$scratch/cmake/allocator"
+fi
+
+PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name spillway.pc)")
+export PKG_CONFIG_PATH
+# Word splitting of what pkg-config prints is its interface.
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway) "$minimal/main.cpp" $(pkg-config --libs spillway) -o "$scratch/minimal"
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-align) "$here/align_only.cpp" $(pkg-config --libs spillway-align) \
+    -o "$scratch/align_only"
+expect "pkg-config spillway" "$(cat "$minimal/expected.txt")" "$scratch/minimal"
+expect "pkg-config spillway-align" "32 2-10 8M" "$scratch/align_only"
