@@ -1,0 +1,111 @@
+// Puts idle threads to sleep without a mutex and never sleeps through work: an event count over one futex.
+//
+//     Poster of k                         Waiter
+//     publish k items                     Ticket ticket = idle.prepare_wait();   // waiters++; fence; read epoch
+//     idle.notify(k);                     if (there_is_work()) idle.cancel_wait();
+//       // fence; read waiters;           else idle.wait(ticket);                // futex wait; waiters--
+//       // if any: epoch++, wake k        look for work, from the start
+//
+// Guarantee: when a poster's notify() has returned, the item was seen by a waiter's second look, or a waiter was woken
+// after it was published, or no thread was waiting. Mechanism: each side writes, fences, then reads what the other
+// writes, so at least one of the two sees the other. A poster pays one fence and one load while nobody sleeps.
+//
+// Waking k threads is right only if any waiter can take any item: what waits for different things needs an event count
+// each.
+#pragma once
+
+#include "base/atomics.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+namespace spillway {
+
+template <class Atomics = StandardAtomics>
+class EventCount {
+public:
+    /// What prepare_wait() saw; good for one wait() or wait_for().
+    class Ticket {
+        friend class EventCount;
+        explicit Ticket(std::uint32_t epoch) : epoch_(epoch) {}
+        std::uint32_t epoch_;
+    };
+
+    /// Announces that this thread is about to sleep. Look for work once more after it, then call exactly one of wait(),
+    /// wait_for() and cancel_wait(), on the same thread.
+    [[nodiscard]] Ticket prepare_wait() noexcept {
+        // Relaxed: the fence orders it. Pairs with the load of waiters_ in notify().
+        waiters_.fetch_add(1, std::memory_order_relaxed);
+        // Pairs with the fence in notify(). If ours comes first, the poster's load sees the increment; if the poster's
+        // comes first, the caller's second look sees what it published.
+        Atomics::fence_seq_cst();
+        // Acquire: pairs with the epoch_ increment in notify(). A ticket taken after a post cannot sleep through later
+        // wakes of that post, so its second look must see what was posted.
+        return Ticket(epoch_.load(std::memory_order_acquire));
+    }
+
+    /// Sleeps until a notify() since prepare_wait(); returns at once if there was one already. May return without one.
+    void wait(Ticket ticket) noexcept {
+        sleep(ticket, {});
+        cancel_wait();
+    }
+
+    /// As wait(), for at most `timeout`. False: nobody had notified by the time it gave up. A thread that then leaves
+    /// for good looks for work once more first: whoever still counted it as a waiter has published before that look.
+    [[nodiscard]] bool wait_for(Ticket ticket, std::chrono::nanoseconds timeout) noexcept {
+        sleep(ticket, timeout);
+        cancel_wait();
+        // Pairs with the fence in notify(), as in prepare_wait(), for the look that follows a timeout: either the
+        // poster sees that this thread has gone, or this thread sees the item.
+        Atomics::fence_seq_cst();
+        return epoch_.load(std::memory_order_acquire) != ticket.epoch_;
+    }
+
+    /// Ends what prepare_wait() began: there was work after all.
+    void cancel_wait() noexcept {
+        // Relaxed: a poster that still counts us wakes nobody in our place, and we look for work next.
+        waiters_.fetch_sub(1, std::memory_order_relaxed);
+    }
+
+    /// Call after publishing `count` items: wakes as many sleepers, if there are any. Cost with no sleeper: a fence, a
+    /// load.
+    void notify(std::uint32_t count = 1) noexcept {
+        // Pairs with the fence in prepare_wait(): see there.
+        Atomics::fence_seq_cst();
+        // Relaxed: the fence orders it. Pairs with the increment in prepare_wait().
+        const std::uint32_t waiters = waiters_.load(std::memory_order_relaxed);
+        if (waiters == 0 || count == 0) return;
+        // Release: pairs with the load of epoch_ in prepare_wait(). It also fails the futex wait of whoever has an
+        // older ticket and is not asleep yet.
+        epoch_.fetch_add(1, std::memory_order_release);
+        futex_calls_.fetch_add(1, std::memory_order_relaxed);
+        Atomics::futex_wake(epoch_, std::min(count, waiters));
+    }
+
+    /// Wakes every sleeper: for stop, close and other news that concerns all of them.
+    void notify_all() noexcept { notify(std::numeric_limits<std::uint32_t>::max()); }
+
+    /// Threads between prepare_wait() and the end of their wait, a moment ago.
+    [[nodiscard]] std::uint32_t waiters() const noexcept { return waiters_.load(std::memory_order_relaxed); }
+
+    /// System calls made so far, sleeps and wakes together.
+    [[nodiscard]] std::uint64_t futex_calls() const noexcept { return futex_calls_.load(std::memory_order_relaxed); }
+
+private:
+    void sleep(Ticket ticket, std::optional<std::chrono::nanoseconds> timeout) noexcept {
+        futex_calls_.fetch_add(1, std::memory_order_relaxed);
+        Atomics::futex_wait(epoch_, ticket.epoch_, timeout);
+    }
+
+    // Read by every post, written only by threads about to sleep: it shares its line with nothing.
+    alignas(cache_line_pair) typename Atomics::template atomic<std::uint32_t> waiters_{0};
+    // The futex word, beside the counter that is written on the same occasions.
+    alignas(cache_line_pair) typename Atomics::template atomic<std::uint32_t> epoch_{0};
+    typename Atomics::template atomic<std::uint64_t> futex_calls_{0};
+};
+
+} // namespace spillway
