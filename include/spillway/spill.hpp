@@ -1,0 +1,33 @@
+// Where candidates go when memory runs short, and what that cost: the options and figures of spilling.
+//
+//     calling.run({.spill = {.directory = "/scratch"}});
+//
+// Spill files have no name once opened, so nothing is left behind, not even by kill -9. docs/segment_format.md describes them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace spillway {
+
+struct SpillOptions {
+    std::string directory;        ///< An existing, writable directory on a real disk; empty: never spill.
+    std::uint64_t disk_limit = 0; ///< Most bytes to hold on disk at once; 0: 90% of what is free there at the start.
+    bool allow_tmpfs = false;     ///< Spill to a directory that lies in memory itself: for tests.
+};
+
+/// A snapshot; its figures are each exact, but not of one instant.
+struct SpillStatistics {
+    std::uint64_t records_written = 0;
+    std::uint64_t records_read = 0;
+    std::uint64_t bytes_written = 0; ///< Of payload, since the start.
+    std::uint64_t bytes_read = 0;    ///< Of payload, since the start.
+    std::uint64_t bytes_live = 0;    ///< Of payload, written and not yet released.
+    std::uint64_t bytes_on_disk = 0; ///< Held in files now, headers and released records of undrained segments included.
+    std::uint64_t segments = 0;      ///< Ever opened, reuses counted once.
+    std::uint64_t segments_reused = 0;
+    std::uint64_t failed_writes = 0; ///< Records that stayed in memory because the disk was full or failed.
+    int last_error = 0;              ///< errno of the last failed write; 0 if none failed.
+};
+
+} // namespace spillway
