@@ -20,7 +20,7 @@ rm -rf "$scratch"
 mkdir -p "$scratch"
 cmake --install "$build" --prefix "$scratch/prefix" > "$scratch/install.log" || fail "install: see $scratch/install.log"
 
-cmake -S "$here" -B "$scratch/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$scratch/prefix" \
+cmake -S "$here/host" -B "$scratch/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH="$scratch/prefix" \
     -DCMAKE_CXX_COMPILER="$cxx" -DMINIMAL_EXAMPLE="$minimal/main.cpp" > "$scratch/cmake.log" 2>&1 ||
     { cat "$scratch/cmake.log" >&2; fail "find_package"; }
 cmake --build "$scratch/cmake" -j2 > "$scratch/build.log" 2>&1 || { cat "$scratch/build.log" >&2; fail "building the host"; }
@@ -37,7 +37,7 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 "$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway) "$minimal/main.cpp" $(pkg-config --libs spillway) -o "$scratch/minimal"
 # shellcheck disable=SC2046
-"$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-align) "$here/align_only.cpp" $(pkg-config --libs spillway-align) \
+"$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-align) "$here/host/align_only.cpp" $(pkg-config --libs spillway-align) \
     -o "$scratch/align_only"
 expect "pkg-config spillway" "$(cat "$minimal/expected.txt")" "$scratch/minimal"
 expect "pkg-config spillway-align" "32 2-10 8M" "$scratch/align_only"
