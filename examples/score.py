@@ -15,6 +15,7 @@ import itertools
 import sys
 
 NEAR = 50  # Bases between records that may be spellings of one change: beyond the reach of most repeats.
+CLOSE = 5
 MOST_HETS = 10  # Phasings are tried up to 2^9 a side; larger groups are compared record by record.
 
 
@@ -101,12 +102,12 @@ def read_records(path, regions, min_quality=None):
     return records
 
 
-def groups(calls, truth):
-    """Lists of (calls, truth) that lie within NEAR of each other."""
+def groups(calls, truth, near=NEAR):
+    """Lists of (calls, truth) that lie within `near` of each other."""
     both = sorted([(r, 0) for r in calls] + [(r, 1) for r in truth], key=lambda each: (each[0].contig, each[0].begin))
     group, contig, end = ([], []), None, 0
     for record, side in both:
-        if record.contig != contig or record.begin > end + NEAR:
+        if record.contig != contig or record.begin > end + near:
             if contig is not None:
                 yield group
             group, contig, end = ([], []), record.contig, record.end
@@ -159,9 +160,11 @@ def compare(reference, calls, truth):
             unmatched.remove(twin)
         else:
             false_calls.append(call)
-    # What is left may still be two spellings of one change beside others that were wrong.
-    if false_calls and unmatched and same_haplotypes(reference, false_calls, unmatched):
-        return [], []
+    # Among what is left, spellings of one change may stand beside others that are wrong: look at closer neighbours only.
+    for some_calls, some_truth in groups(false_calls, unmatched, CLOSE):
+        if some_calls and some_truth and same_haplotypes(reference, some_calls, some_truth):
+            false_calls = [c for c in false_calls if c not in some_calls]
+            unmatched = [t for t in unmatched if t not in some_truth]
     return false_calls, unmatched
 
 

@@ -27,7 +27,10 @@ BELOW = {
     "hts": ["base"],
 }
 # Public headers whose name is not a room's.
-ROOM_OF_HEADER = dict.fromkeys(["error", "candidate", "codec", "device", "generator", "stage"], "base")
+ROOM_OF_HEADER = {
+    **dict.fromkeys(["aggregate", "candidate", "codec", "device", "error", "generator", "stage"], "base"),
+    **dict.fromkeys(["options", "run"], "pipeline"),
+}
 # The third-party headers each room may include; no other room and no public header may.
 THIRD_PARTY = {
     "concurrentqueue/": ["directory", "pool", "router", "pipeline"],
