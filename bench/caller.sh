@@ -24,15 +24,16 @@ else
     read -r begin end < <(samtools view "$bam" "$contig" | awk 'NR == 1 { b = $4 - 1 } { e = $4 } END { print b, e + 500 }')
 fi
 middle=$(((begin + end) / 2))
-halves=("$contig:$((begin + 1))-$middle" "$contig:$((middle + 1))-$end")
+bounds=("$begin" "$middle" "$end")
 
 run_spillway() { "$call" -f "$fasta" --threads 2 -o "$out/spillway.vcf.gz" "$bam" 2> "$out/spillway.log"; }
-half_bcftools() { bcftools mpileup -f "$fasta" -r "$1" -Ou "$bam" | bcftools call -mv -Oz -o "$2"; }
-half_freebayes() { freebayes -f "$fasta" -r "$contig:$(($(echo "$1" | sed 's/.*:\(.*\)-.*/\1/') - 1))-${1##*-}" "$bam" | bcftools view -Oz -o "$2"; }
+# A half: begin (0-based), end, output.
+half_bcftools() { bcftools mpileup -f "$fasta" -r "$contig:$(($1 + 1))-$2" -Ou "$bam" | bcftools call -mv -Oz -o "$3"; }
+half_freebayes() { freebayes -f "$fasta" -r "$contig:$1-$2" "$bam" | bcftools view -Oz -o "$3"; }
 scatter() {
     local name=$1 ids=() i
     for i in 0 1; do
-        "half_$name" "${halves[$i]}" "$out/$name.$i.vcf.gz" 2> "$out/$name.$i.log" &
+        "half_$name" "${bounds[i]}" "${bounds[i + 1]}" "$out/$name.$i.vcf.gz" 2> "$out/$name.$i.log" &
         ids+=($!)
     done
     for i in "${ids[@]}"; do wait "$i" || return 1; done
