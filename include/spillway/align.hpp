@@ -13,7 +13,8 @@
 
 namespace spillway {
 
-/// Scores of an affine alignment; a gap of length g costs gap_open + (g - 1) * gap_extend.
+/// Scores of an affine alignment; a gap of length g costs gap_open + (g - 1) * gap_extend. Alignments of a and b bases
+/// need (a + b + 2) * (the largest of the five, by size) <= 2^29, so that no sum leaves 32 bits.
 struct Scores {
     int match = 4;      ///< Added for equal bases; > 0.
     int mismatch = -6;  ///< Added for different bases; <= 0.
@@ -31,22 +32,30 @@ enum class Span : std::uint8_t {
 /// One CIGAR element in htslib's packing: length << 4 | operation (0 M, 1 I, 2 D, 4 S).
 using CigarElement = std::uint32_t;
 
-/// Score 0 in local mode is one fixed empty result: all numbers 0, no CIGAR.
+/// Score 0 in local mode is one fixed empty result: all numbers 0, no CIGAR. Span::query has query_begin 0 and
+/// query_end the query's length, and a score that may be negative.
 struct Alignment {
     std::int32_t score = 0;
-    std::int32_t query_begin = 0;    ///< 0-based, first aligned query base.
-    std::int32_t query_end = 0;      ///< One past the last aligned query base.
-    std::int32_t target_begin = 0;   ///< 0-based, first aligned target base.
-    std::int32_t target_end = 0;     ///< One past the last aligned target base.
-    std::vector<CigarElement> cigar; ///< M, I, D of the aligned part only; the clips follow from query_begin and query_end.
+    std::int32_t query_begin = 0;  ///< 0-based, first aligned query base.
+    std::int32_t query_end = 0;    ///< One past the last aligned query base.
+    std::int32_t target_begin = 0; ///< 0-based, first aligned target base.
+    std::int32_t target_end = 0;   ///< One past the last aligned target base.
+    std::vector<CigarElement>
+        cigar; ///< M, I, D of the aligned part only; the clips follow from query_begin and query_end.
 
     friend bool operator==(const Alignment&, const Alignment&) = default;
 };
 
-/// Aligns one pair. The tie rule is in docs/tie_rule.md. Throws Error(usage) on scores or lengths out of range.
+/// Aligns one pair: the one result that the tie rule of docs/tie_rule.md picks among those of the best score. Upper and
+/// lower case are equal. An insertion may follow a deletion or a deletion an insertion; each pays its gap_open.
+/// An empty query or target is legal. (query length + 1) * (target length + 1) may be at most 2^28.
+/// Throws Error(usage) on scores or lengths out of range. Thread safety: any thread. Cost: that of a batch of one.
 [[nodiscard]] Alignment align(std::string_view query, std::string_view target, const Scores& scores, Span span);
 
-/// Aligns every query to one target; out[i] belongs to queries[i]. Same results as align(), faster.
+/// Aligns every query to one target; out[i] belongs to queries[i]. Same results and limits as align(), faster: what
+/// depends on the target alone is made once. A query that lies on the target exactly costs a look-up, one that differs
+/// in a few places a narrow band of the matrix, any other the whole of it. Throws Error(usage) if out and queries
+/// differ in length, before anything is aligned.
 void align(std::span<const std::string_view> queries, std::string_view target, const Scores& scores, Span span,
            std::span<Alignment> out);
 

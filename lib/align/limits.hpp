@@ -1,0 +1,27 @@
+// The ranges of scores and lengths inside which no form of the alignment can overflow 32 bits.
+//
+//     check_scores(scores);
+//     check_lengths(query.size(), target.size(), scores);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "spillway/align.hpp"
+
+namespace spillway {
+
+/// Cells of one matrix, borders included: the oracle's three matrices then stay within 3 GiB, and every CIGAR length
+/// within htslib's 28 bits.
+inline constexpr std::uint64_t max_cells = std::uint64_t{1} << 28;
+
+/// Sums of scores stay within this, so that minus infinity can be -2^30 and still be subtracted from.
+inline constexpr std::int64_t max_sum = std::int64_t{1} << 29;
+
+/// Throws Error(usage) unless match > 0 >= mismatch, unknown and gap_open >= gap_extend > 0.
+void check_scores(const Scores& scores);
+
+/// Throws Error(usage) if a pair of these lengths has too many cells or could sum past max_sum.
+void check_lengths(std::size_t query, std::size_t target, const Scores& scores);
+
+} // namespace spillway
