@@ -343,7 +343,7 @@ struct VcfOptions {
 /// Every method but the destructor throws Error(disk) where writing fails.
 class VcfWriter {
 public:
-    /// Opens and writes the header. Error(input) where the path cannot be written or the header is malformed.
+    /// Opens and writes the header. Error(runtime) where that is malformed.
     explicit VcfWriter(VcfOptions options);
     /// Without commit() the temporary is removed and a file of the final name stays as it was.
     ~VcfWriter();
