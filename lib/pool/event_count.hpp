@@ -62,7 +62,7 @@ public:
         // Pairs with the fence in notify(), as in prepare_wait(), for the look that follows a timeout: either the
         // poster sees that this thread has gone, or this thread sees the item.
         Atomics::fence_seq_cst();
-        return epoch_.load(std::memory_order_acquire) != ticket.epoch_;
+        return epoch_.load(std::memory_order_relaxed) != ticket.epoch_;
     }
 
     /// Ends what prepare_wait() began: there was work after all.
@@ -71,19 +71,20 @@ public:
         waiters_.fetch_sub(1, std::memory_order_relaxed);
     }
 
-    /// Call after publishing `count` items: wakes as many sleepers, if there are any. Cost with no sleeper: a fence, a
-    /// load.
-    void notify(std::uint32_t count = 1) noexcept {
+    /// Call after publishing `count` items: wakes as many sleepers, if there are any. Returns how many threads it found
+    /// waiting, at most `count`. Cost where that is none: a fence and a load.
+    std::uint32_t notify(std::uint32_t count = 1) noexcept {
         // Pairs with the fence in prepare_wait(): see there.
         Atomics::fence_seq_cst();
         // Relaxed: the fence orders it. Pairs with the increment in prepare_wait().
-        const std::uint32_t waiters = waiters_.load(std::memory_order_relaxed);
-        if (waiters == 0 || count == 0) return;
-        // Release: pairs with the load of epoch_ in prepare_wait(). It also fails the futex wait of whoever has an
-        // older ticket and is not asleep yet.
-        epoch_.fetch_add(1, std::memory_order_release);
+        const std::uint32_t found = std::min(count, waiters_.load(std::memory_order_relaxed));
+        if (found == 0) return 0;
+        // Relaxed: the fence above makes it a release, which pairs with the load of epoch_ in prepare_wait(). It also
+        // fails the futex wait of whoever has an older ticket and is not asleep yet.
+        epoch_.fetch_add(1, std::memory_order_relaxed);
         futex_calls_.fetch_add(1, std::memory_order_relaxed);
-        Atomics::futex_wake(epoch_, std::min(count, waiters));
+        Atomics::futex_wake(epoch_, found);
+        return found;
     }
 
     /// Wakes every sleeper: for stop, close and other news that concerns all of them.
