@@ -4,8 +4,8 @@
 //     governor.charge(bytes);                                   // a payload came to be; release(bytes) when it is gone
 //     if (governor.verdict() != spillway::Verdict::run) ...     // spill what is needed last, open no new region
 //
-// The budget is the least of the user's figure, 0.8 of the tightest cgroup limit, 0.9 of the tightest memory.high and 0.8 of RAM.
-// Pools and pipelines that share a governor share its budget.
+// The budget is the least of the user's figure, 0.8 of the tightest cgroup limit, 0.9 of the tightest memory.high and
+// 0.8 of RAM. Pools and pipelines that share a governor share its budget.
 #pragma once
 
 #include "spillway/error.hpp"
@@ -28,8 +28,9 @@ enum class Verdict : std::uint8_t {
 
 /// The marks are fractions of the budget: 0 < low <= spill_below <= spill_above <= hold_above <= 1.
 struct GovernorOptions {
-    std::uint64_t memory = 0;  ///< Bytes the process may use beyond what it held at the start; 0: as much as the machine allows.
-    double low = 0.5;          ///< Below it, spilled payloads are fetched back ahead of need.
+    std::uint64_t memory =
+        0;            ///< Bytes the process may use beyond what it held at the start; 0: as much as the machine allows.
+    double low = 0.5; ///< Below it, spilled payloads are fetched back ahead of need.
     double spill_below = 0.65; ///< Spilling stops below it.
     double spill_above = 0.8;  ///< Spilling starts above it.
     double hold_above = 0.95;  ///< Sources are held above it.
@@ -40,16 +41,17 @@ struct GovernorOptions {
 struct GovernorFigures {
     std::uint64_t budget = 0; ///< In force now: limits, pressure and neighbours in the cgroup considered.
     std::uint64_t floor = 0;
-    std::uint64_t tracked = 0;   ///< Charged and not released.
-    std::uint64_t untracked = 0; ///< Resident beyond what is tracked and what the host held at the start; of the last tick.
-    std::uint64_t peak = 0;      ///< Largest use seen by a tick.
+    std::uint64_t tracked = 0; ///< Charged and not released.
+    std::uint64_t untracked =
+        0;                  ///< Resident beyond what is tracked and what the host held at the start; of the last tick.
+    std::uint64_t peak = 0; ///< Largest use seen by a tick.
     std::uint64_t pressure_cuts = 0; ///< How often memory pressure lowered the budget.
 };
 
-/// Thread safety: every method may be called by any thread at any time. charge, release and verdict cost one relaxed atomic
-/// access or two; callers that change often batch their changes.
+/// Thread safety: every method may be called by any thread at any time. charge, release and verdict cost one relaxed
+/// atomic access or two; callers that change often batch their changes.
 class Governor {
-  public:
+public:
     using Clock = std::chrono::steady_clock;
 
     /// Reads the machine's limits. Throws Error(usage) if the marks are out of order.
@@ -74,21 +76,22 @@ class Governor {
     /// Whether spilled payloads may be fetched back ahead of need.
     [[nodiscard]] bool below_low() const noexcept;
 
-    /// The least budget that the work can be done in, as its pipelines know it. Throws Error(usage), with the floor in its text, if the
-    /// budget is below it; the old floor then stays.
+    /// The least budget that the work can be done in, as its pipelines know it. Throws Error(usage), with the floor in
+    /// its text, if the budget is below it; the old floor then stays.
     void set_floor(std::uint64_t bytes);
     [[nodiscard]] std::uint64_t floor() const noexcept { return floor_.load(std::memory_order_relaxed); }
 
-    /// Tells of bytes written to spill files: while there are some, pressure does not lower the budget (the writing is the pressure).
+    /// Tells of bytes written to spill files: while there are some, pressure does not lower the budget (the writing is
+    /// the pressure).
     void note_spilled(std::uint64_t bytes) noexcept { spilled_.fetch_add(bytes, std::memory_order_relaxed); }
 
-    /// Looks at the machine if the last look is 10 ms old and nobody else is looking; returns whether it did. Called by busy workers;
-    /// never waits, never throws. About 10 us.
+    /// Looks at the machine if the last look is 10 ms old and nobody else is looking; returns whether it did. Called by
+    /// busy workers; never waits, never throws. About 10 us.
     bool tick(Clock::time_point now) noexcept;
 
     [[nodiscard]] GovernorFigures figures() const noexcept;
 
-  private:
+private:
     struct Watch;
 
     std::atomic<std::int64_t> tracked_{0};
@@ -106,17 +109,23 @@ class Governor {
 /// Threads worth having: CPUs of the affinity mask, at most the cgroup's CPU quota rounded up; at least 1.
 [[nodiscard]] unsigned allowed_threads(const std::string& system_root = {});
 
-/// "512MiB", "1.5g", "2G", "1048576" -> bytes. K, M, G and T, in either case, with or without "B" or "iB", are powers of 1024.
-/// Throws Error(usage) naming `flag` on anything else, negative or beyond 2^63.
+/// "512MiB", "1.5g", "2G", "1048576" -> bytes. K, M, G and T, in either case, with or without "B" or "iB", are powers
+/// of 1024. Throws Error(usage) naming `flag` on anything else, negative or beyond 2^63.
 [[nodiscard]] std::uint64_t parse_bytes(std::string_view text, std::string_view flag = "--memory");
 
 /// "1.5 GiB": for messages.
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 inline namespace literals {
-constexpr std::uint64_t operator""_KiB(unsigned long long n) noexcept { return n << 10U; }
-constexpr std::uint64_t operator""_MiB(unsigned long long n) noexcept { return n << 20U; }
-constexpr std::uint64_t operator""_GiB(unsigned long long n) noexcept { return n << 30U; }
+constexpr std::uint64_t operator""_KiB(unsigned long long n) noexcept {
+    return n << 10U;
+}
+constexpr std::uint64_t operator""_MiB(unsigned long long n) noexcept {
+    return n << 20U;
+}
+constexpr std::uint64_t operator""_GiB(unsigned long long n) noexcept {
+    return n << 30U;
+}
 } // namespace literals
 
 } // namespace spillway

@@ -18,8 +18,9 @@
 namespace spillway {
 
 struct RegionOptions {
-    std::size_t region_bytes = std::size_t{2} << 20U; ///< A power of two, 64 KiB to 1 GiB.
-    unsigned cutters = 8; ///< Regions being cut at once, shared by seats in turn; each in use holds a region. 1 to 1024.
+    std::size_t region_bytes = std::size_t{2} << 20U; ///< A power of two, 64 KiB to 128 MiB.
+    unsigned cutters =
+        8; ///< Regions being cut at once, shared by seats in turn; each in use holds a region. 1 to 1024.
     /// Told of every change of committed(), positive and negative, by the thread that made it: for the governor.
     std::function<void(std::int64_t)> on_commit = {};
 };
@@ -34,7 +35,7 @@ struct RegionPiece {
 
 /// Thread safety: all methods from any thread; lock-free. A region returns to the pool with its last piece.
 class RegionPool {
-  public:
+public:
     static constexpr std::size_t page_bytes = 4096;
 
     /// Throws Error(usage) on options out of range. Maps nothing yet.
@@ -47,7 +48,8 @@ class RegionPool {
     [[nodiscard]] std::size_t committed() const noexcept;
     /// Bytes of whole regions that wait for reuse.
     [[nodiscard]] std::size_t idle() const noexcept;
-    /// Unmaps idle regions until at most `keep_bytes` of them are left; returns the bytes given back.
+    /// Unmaps idle regions until at most `keep_bytes` of them are left; returns the bytes given back. With 0 the
+    /// regions that are being cut are closed too, so that each goes with its last piece.
     std::size_t trim(std::size_t keep_bytes) noexcept;
     [[nodiscard]] std::size_t region_bytes() const noexcept;
 
@@ -56,16 +58,17 @@ class RegionPool {
     void give(RegionPiece piece) noexcept;
     [[nodiscard]] std::byte* address(RegionPiece piece) const noexcept;
 
-  private:
+private:
     struct State;
     std::unique_ptr<State> state_;
 };
 
-/// Memory of one candidate. Allocation bumps a cursor; deallocation does nothing (but undoes the newest allocation); release gives
-/// everything back at once. Pieces grow from 4 to 64 KiB; larger allocations get pieces, regions or mappings of their own.
-/// Thread safety: one thread at a time.
+/// Memory of one candidate. Allocation bumps a cursor; deallocation undoes the newest allocation, gives one beyond 64
+/// KiB back to the pool, and else does nothing; release gives everything back at once. Pieces grow from 4 to 64 KiB;
+/// larger allocations get pieces, regions or mappings of their own. Objects in it must not need their destructors to
+/// run, or have had them run, by then. Thread safety: one thread at a time.
 class Slab final : public std::pmr::memory_resource {
-  public:
+public:
     /// `seat` spreads slabs over the pool's cutters: the index of the worker that fills it is best.
     explicit Slab(RegionPool& pool, unsigned seat = 0) noexcept : pool_(&pool), seat_(seat) {}
     ~Slab() override { release(); }
@@ -77,19 +80,25 @@ class Slab final : public std::pmr::memory_resource {
     /// Bytes it holds of the pool.
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
 
-  private:
+private:
     void* do_allocate(std::size_t bytes, std::size_t alignment) override;
     void do_deallocate(void* pointer, std::size_t bytes, std::size_t alignment) override;
     [[nodiscard]] bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
         return this == &other;
     }
 
+    /// Begins every piece: the list of a slab's pieces, without pointers.
+    struct PieceHeader;
+    [[nodiscard]] PieceHeader* header(RegionPiece piece) const noexcept;
+    std::byte* add_piece(std::size_t bytes);
+    void unlink(RegionPiece piece) noexcept;
+
     RegionPool* pool_;
     unsigned seat_;
-    RegionPiece newest_;          ///< Head of the list of pieces; each piece begins with the one before it.
+    RegionPiece newest_;          ///< Head of the list of pieces.
     std::byte* cursor_ = nullptr; ///< Free bytes of the piece being filled: cursor_ .. end_.
     std::byte* end_ = nullptr;
-    std::size_t next_bytes_ = RegionPool::page_bytes;
+    std::size_t next_bytes_ = RegionPool::page_bytes; ///< Size of the next piece for small allocations.
     std::size_t bytes_ = 0;
 };
 

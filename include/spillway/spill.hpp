@@ -2,7 +2,8 @@
 //
 //     calling.run({.spill = {.directory = "/scratch"}});
 //
-// Spill files have no name once opened, so nothing is left behind, not even by kill -9. docs/segment_format.md describes them.
+// Spill files have no name once opened, so nothing is left behind, not even by kill -9. docs/segment_format.md
+// describes them.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,9 @@ struct SpillStatistics {
     std::uint64_t bytes_written = 0; ///< Of payload, since the start.
     std::uint64_t bytes_read = 0;    ///< Of payload, since the start.
     std::uint64_t bytes_live = 0;    ///< Of payload, written and not yet released.
-    std::uint64_t bytes_on_disk = 0; ///< Held in files now, headers and released records of undrained segments included.
-    std::uint64_t segments = 0;      ///< Ever opened, reuses counted once.
+    std::uint64_t bytes_on_disk =
+        0;                      ///< Held in files now, headers and released records of undrained segments included.
+    std::uint64_t segments = 0; ///< Ever opened, reuses counted once.
     std::uint64_t segments_reused = 0;
     std::uint64_t failed_writes = 0; ///< Records that stayed in memory because the disk was full or failed.
     int last_error = 0;              ///< errno of the last failed write; 0 if none failed.

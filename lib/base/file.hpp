@@ -1,0 +1,81 @@
+// Files by handle: the system calls that our own files are made of, behind a seam where tests let the k-th call fail.
+//
+//     FileSystem& files = *system_files();
+//     FileHandle file(files, files.open(AT_FDCWD, "/scratch/a", O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+//     if (int error = write_all(files, file.descriptor(), pieces, offset)) ...
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include <sys/uio.h>
+#include <sys/vfs.h>
+
+namespace spillway {
+
+/// One function a system call; all return the call's result, or -errno. Thread safety: as the calls themselves.
+class FileSystem {
+public:
+    FileSystem() = default;
+    virtual ~FileSystem();
+    FileSystem(const FileSystem&) = delete;
+    FileSystem& operator=(const FileSystem&) = delete;
+
+    virtual int open(int directory, const char* path, int flags, unsigned mode);
+    virtual int unlink(int directory, const char* path);
+    virtual void close(int file) noexcept;
+    virtual std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset);
+    virtual std::int64_t read(int file, std::span<const iovec> pieces, std::uint64_t offset);
+    /// Gives a range's blocks back to the disk; the range then reads as zeros.
+    virtual int punch_hole(int file, std::uint64_t offset, std::uint64_t length);
+    /// sync_file_range with its flags.
+    virtual int sync_range(int file, std::uint64_t offset, std::uint64_t length, unsigned flags);
+    /// Lets the clean pages of a range go.
+    virtual int drop_cached(int file, std::uint64_t offset, std::uint64_t length);
+    virtual int statistics(int file, struct statfs& out);
+};
+
+/// The machine's own.
+[[nodiscard]] std::shared_ptr<FileSystem> system_files();
+
+/// Owns a descriptor; negative: none.
+class FileHandle {
+public:
+    FileHandle() noexcept = default;
+    FileHandle(FileSystem& files, int descriptor) noexcept : files_(&files), descriptor_(descriptor) {}
+    FileHandle(FileHandle&& other) noexcept : files_(other.files_), descriptor_(std::exchange(other.descriptor_, -1)) {}
+    FileHandle& operator=(FileHandle&& other) noexcept {
+        std::swap(files_, other.files_);
+        std::swap(descriptor_, other.descriptor_);
+        return *this;
+    }
+    ~FileHandle() {
+        if (descriptor_ >= 0) files_->close(descriptor_);
+    }
+
+    [[nodiscard]] int descriptor() const noexcept { return descriptor_; }
+    /// Gives the descriptor up.
+    [[nodiscard]] int take() noexcept { return std::exchange(descriptor_, -1); }
+
+private:
+    FileSystem* files_ = nullptr;
+    int descriptor_ = -1;
+};
+
+/// Writes all pieces one after the other from `offset` on, whatever the signals and short writes on the way. Returns 0
+/// or an errno; after an error any part may have been written. `pieces` is used up.
+[[nodiscard]] int write_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset);
+
+/// Fills all pieces from `offset` on. Returns 0 or an errno; ENODATA: the file ends before.
+[[nodiscard]] int read_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset);
+
+/// Reads the beginning of a small text file (/proc, /sys) into `buffer`, without allocating. Empty if it cannot be
+/// read.
+[[nodiscard]] std::string_view read_text(const char* path, std::span<char> buffer) noexcept;
+
+} // namespace spillway
