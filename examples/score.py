@@ -5,8 +5,9 @@
 
 Two records that spell one sequence differently are equal. Records that lie near each other form a group; a group is right when
 some phasing of the calls and some phasing of the truth give the same two haplotypes. In a group that is not, records that agree
-in place, alleles and genotype count as found, the others as FP and FN; so a wrong genotype is one of each. Calls that failed a
-filter or fall below the quality are left out, as are records outside the regions. --list prints each error. Exit 2 on bad input.
+in place, alleles and genotype are found, and of the others the fewest without which the haplotypes agree are FP and FN; so a
+wrong genotype is one of each. Calls that failed a filter or fall below the quality are left out, as are records outside the
+regions. --list prints each error. Exit 2 on bad input.
 """
 import argparse
 import bisect
@@ -15,8 +16,8 @@ import itertools
 import sys
 
 NEAR = 50  # Bases between records that may be spellings of one change: beyond the reach of most repeats.
-CLOSE = 5
-MOST_HETS = 10  # Phasings are tried up to 2^9 a side; larger groups are compared record by record.
+MOST_HETS = 10  # Phasings are tried up to 2^9 a side; groups with more are compared record by record.
+MOST_SEARCHED = 8  # Records of a group among which the wrong ones are sought.
 
 
 def open_text(path):
@@ -102,12 +103,12 @@ def read_records(path, regions, min_quality=None):
     return records
 
 
-def groups(calls, truth, near=NEAR):
-    """Lists of (calls, truth) that lie within `near` of each other."""
+def groups(calls, truth):
+    """Lists of (calls, truth) that lie within NEAR of each other."""
     both = sorted([(r, 0) for r in calls] + [(r, 1) for r in truth], key=lambda each: (each[0].contig, each[0].begin))
     group, contig, end = ([], []), None, 0
     for record, side in both:
-        if record.contig != contig or record.begin > end + near:
+        if record.contig != contig or record.begin > end + NEAR:
             if contig is not None:
                 yield group
             group, contig, end = ([], []), record.contig, record.end
@@ -144,28 +145,31 @@ def diplotypes(reference, begin, end, records):
 def same_haplotypes(reference, calls, truth):
     if any(sum(r.alleles[0] != r.alleles[1] for r in side) > MOST_HETS for side in (calls, truth)):
         return False
-    begin = max(0, min(r.begin for r in calls + truth) - 1)
-    end = max(r.end for r in calls + truth) + 1
+    begin = max(0, min((r.begin for r in calls + truth), default=1) - 1)
+    end = max((r.end for r in calls + truth), default=0) + 1
     return bool(diplotypes(reference, begin, end, calls) & diplotypes(reference, begin, end, truth))
 
 
 def compare(reference, calls, truth):
     """(false calls, missed truth) of one group."""
-    if calls and truth and same_haplotypes(reference, calls, truth):
+    if same_haplotypes(reference, calls, truth):
         return [], []
-    unmatched, false_calls = list(truth), []
+    false_calls, missed = [], list(truth)
     for call in calls:
-        twin = next((t for t in unmatched if t.identity == call.identity), None)
+        twin = next((t for t in missed if t.identity == call.identity), None)
         if twin:
-            unmatched.remove(twin)
+            missed.remove(twin)
         else:
             false_calls.append(call)
-    # Among what is left, spellings of one change may stand beside others that are wrong: look at closer neighbours only.
-    for some_calls, some_truth in groups(false_calls, unmatched, CLOSE):
-        if some_calls and some_truth and same_haplotypes(reference, some_calls, some_truth):
-            false_calls = [c for c in false_calls if c not in some_calls]
-            unmatched = [t for t in unmatched if t not in some_truth]
-    return false_calls, unmatched
+    # Among what is left, spellings of one change may stand beside records that are wrong: the fewest are wrong.
+    left = false_calls + missed
+    if len(left) <= MOST_SEARCHED:
+        for count in range(1, len(left)):
+            for wrong in itertools.combinations(left, count):
+                kept = [[r for r in side if r not in wrong] for side in (false_calls, missed)]
+                if same_haplotypes(reference, *kept):
+                    return [c for c in false_calls if c in wrong], [t for t in missed if t in wrong]
+    return false_calls, missed
 
 
 def main():
