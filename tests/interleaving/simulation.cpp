@@ -27,7 +27,7 @@ constexpr std::size_t stack_bytes = 128 * 1024;
 constexpr std::size_t max_steps = 2'000;
 
 // The last steps say what went wrong; a run without progress has thousands.
-constexpr std::size_t traced_events = 100;
+constexpr std::size_t traced_events = 40;
 
 // The traits that stand in for StandardAtomics are static functions, so the run they belong to is found here.
 thread_local Simulation* active = nullptr;
@@ -135,6 +135,7 @@ void Simulation::finally(std::function<void()> check) {
 bool Simulation::run(const std::function<void(Simulation&)>& make) {
     position_ = 0;
     preemptions_left_ = options_.preemptions;
+    failed_spuriously_ = false;
     steps_ = 0;
     locations_.clear();
     fenced_view_ = {};
@@ -341,10 +342,11 @@ bool Simulation::compare_exchange(std::size_t location, std::uint64_t& expected,
         if (i == newest || history[i].value != expected) outcomes.push_back(i);
     }
     const bool may_succeed = history[newest].value == expected;
-    const std::size_t choice = choose(outcomes.size() + (weak && may_succeed ? 1 : 0));
+    const std::size_t choice = choose(outcomes.size() + (weak && may_succeed && !failed_spuriously_ ? 1 : 0));
     const bool spurious = choice == outcomes.size();
     const std::size_t read = spurious ? newest : outcomes[choice];
     const Store before = history[read];
+    failed_spuriously_ = failed_spuriously_ || spurious;
     if (read == newest && may_succeed && !spurious) {
         learn(before, on_success);
         append(location, desired, on_success, before.released);

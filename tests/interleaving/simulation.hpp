@@ -177,6 +177,7 @@ private:
     std::vector<Choice> path_;
     std::size_t position_ = 0;
     std::size_t preemptions_left_ = 0;
+    bool failed_spuriously_ = false; // a weak exchange does so at most once a run, or its loop need not end
     std::size_t steps_ = 0;
     std::array<Thread, max_threads> threads_;
     std::size_t thread_count_ = 1;
@@ -215,6 +216,12 @@ public:
     T fetch_sub(T value, std::memory_order order, SPILLWAY_SITE) {
         return modify([=](T old) { return static_cast<T>(old - value); }, order, {function, line});
     }
+    bool compare_exchange_strong(T& expected, T desired, std::memory_order order, SPILLWAY_SITE) {
+        return compare_exchange(expected, desired, false, order, on_failure(order), {function, line});
+    }
+    bool compare_exchange_weak(T& expected, T desired, std::memory_order order, SPILLWAY_SITE) {
+        return compare_exchange(expected, desired, true, order, on_failure(order), {function, line});
+    }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order success, std::memory_order failure,
                                  SPILLWAY_SITE) {
         return compare_exchange(expected, desired, false, success, failure, {function, line});
@@ -229,6 +236,12 @@ public:
 private:
     static std::uint64_t to_bits(T value) { return static_cast<std::uint64_t>(value); }
     static T from_bits(std::uint64_t bits) { return static_cast<T>(bits); }
+
+    // As the standard derives it: a failure stores nothing, so it releases nothing.
+    static std::memory_order on_failure(std::memory_order order) {
+        if (order == std::memory_order_acq_rel) return std::memory_order_acquire;
+        return order == std::memory_order_release ? std::memory_order_relaxed : order;
+    }
 
     template <class Change>
     T modify(Change change, std::memory_order order, const Site& site) {
