@@ -1,0 +1,260 @@
+#include "haplotypes.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+namespace caller {
+
+using spillway::hts::Read;
+
+namespace {
+
+/// Reads of a window, at most max_reads of them: those with the smallest hash of their name, so that mates stay together
+/// and the choice does not depend on the file.
+void cap_reads(Window& window) {
+    if (window.reads.size() <= max_reads) return;
+    std::vector<std::uint64_t> hashes;
+    for (const Read* read : window.reads) hashes.push_back(read->name_hash);
+    std::ranges::nth_element(hashes, hashes.begin() + max_reads);
+    const std::uint64_t limit = hashes[max_reads];
+    std::erase_if(window.reads, [&](const Read* read) { return read->name_hash >= limit; });
+}
+
+std::optional<Query> query_of(const Read& read, const Window& window) {
+    const std::int64_t slice_begin = window.slice_begin(), slice_end = window.slice_end();
+    std::int64_t at = read.begin, query = 0;
+    std::int64_t first = -1, last = -1, begin = 0, end = 0;
+    for (const auto element : read.cigar) {
+        const auto operation = cigar::operation(element);
+        const std::int64_t length = cigar::length(element);
+        if (operation == spillway::hts::cigar_match && at < slice_end && at + length > slice_begin) {
+            if (first < 0) {
+                begin = std::max(at, slice_begin);
+                first = query + begin - at;
+            }
+            end = std::min(at + length, slice_end);
+            last = query + end - at;
+        }
+        // An intron across the slice's evidence: the read says nothing about it.
+        if (operation == spillway::hts::cigar_skip && at < window.end && at + length > window.begin) return std::nullopt;
+        if (cigar::takes_read(operation)) query += length;
+        if (cigar::takes_reference(operation)) at += length;
+    }
+    if (first < 0) return std::nullopt;
+    // Clipped ends may be what an aligner could not place, such as an insertion near the read's end.
+    const auto clip = [](std::uint32_t element) {
+        return cigar::operation(element) == spillway::hts::cigar_soft_clip ? cigar::length(element) : 0;
+    };
+    if (const auto left = clip(read.cigar.front()); left == first && begin > slice_begin) {
+        const auto taken = std::min(left, begin - slice_begin);
+        first -= taken;
+        begin -= taken;
+    }
+    const auto size = static_cast<std::int64_t>(read.bases.size());
+    if (const auto right = clip(read.cigar.back()); size - right == last && end < slice_end) {
+        const auto taken = std::min(right, slice_end - end);
+        last += taken;
+        end += taken;
+    }
+    if (end <= window.begin || begin >= window.end) return std::nullopt;
+    return Query{&read,
+                 static_cast<std::uint32_t>(first),
+                 static_cast<std::uint32_t>(last - first),
+                 begin,
+                 end,
+                 first > 0 && begin == slice_begin,
+                 last < size && end == slice_end};
+}
+
+/// One event in one template.
+struct Sighting {
+    Variant variant;
+    std::uint64_t name_hash;
+    friend auto operator<=>(const Sighting&, const Sighting&) = default;
+};
+
+/// An event and how far it could move to the right: only reads that span all of that can show its absence.
+struct Event {
+    Variant variant;
+    std::int64_t end;
+};
+
+bool covers(const Read& read, const Event& event) {
+    return read.begin <= event.variant.position && read.end > event.end;
+}
+
+std::vector<Sighting> sightings_of(const Window& window, const EvidenceRules& rules) {
+    std::vector<Sighting> sightings;
+    for (const Read* read : window.reads) {
+        if (read->mapping_quality < rules.min_mapping_quality) continue;
+        for_each_difference(*read, *window.reference, [&](const Difference& d) {
+            const std::int64_t begin = d.position - (d.deleted == 0 ? 1 : 0);
+            if (d.quality < rules.min_base_quality || begin < window.begin || d.position + d.deleted > window.end) return;
+            sightings.push_back({{d.position, d.deleted, std::string(d.inserted)}, read->name_hash});
+        });
+    }
+    std::ranges::sort(sightings);
+    const auto doubles = std::ranges::unique(sightings);
+    sightings.erase(doubles.begin(), doubles.end());
+    return sightings;
+}
+
+std::vector<Event> events_of(const Window& window, const std::vector<Sighting>& sightings, const EvidenceRules& rules) {
+    std::vector<std::pair<std::int64_t, Event>> supported;
+    for (auto first = sightings.begin(); first != sightings.end();) {
+        const auto last = std::find_if(first, sightings.end(), [&](const Sighting& s) { return s.variant != first->variant; });
+        const auto templates = static_cast<std::int64_t>(last - first);
+        if (templates >= rules.min_templates) {
+            Event event{first->variant, first->variant.end()};
+            if (!event.variant.is_substitution()) {
+                event.end += right_freedom(event.variant.position, event.variant.deleted, event.variant.inserted,
+                                           *window.reference);
+            }
+            const auto depth = std::ranges::count_if(window.reads, [&](const Read* read) {
+                return read->mapping_quality >= rules.min_mapping_quality && covers(*read, event);
+            });
+            if (templates * 1000 >= rules.min_share_spanning * depth) supported.emplace_back(-templates, std::move(event));
+        }
+        first = last;
+    }
+    std::ranges::sort(supported, [](const auto& a, const auto& b) {
+        return std::tie(a.first, a.second.variant) < std::tie(b.first, b.second.variant);
+    });
+    if (supported.size() > max_events) supported.resize(max_events);
+    std::vector<Event> events;
+    for (auto& [templates, event] : supported) events.push_back(std::move(event));
+    std::ranges::sort(events, {}, &Event::variant);
+    return events;
+}
+
+/// What one template shows of the events: bit e of `seen` is set where it covers event e, of `carried` where it has it.
+struct Sample {
+    std::uint64_t name_hash;
+    std::uint32_t seen;
+    std::uint32_t carried;
+};
+
+std::vector<Sample> samples_of(const Window& window, const std::vector<Event>& events,
+                               const std::vector<Sighting>& sightings, const EvidenceRules& rules) {
+    std::vector<Sample> samples;
+    for (const Read* read : window.reads) {
+        if (read->mapping_quality < rules.min_mapping_quality) continue;
+        std::uint32_t seen = 0;
+        for (std::size_t e = 0; e < events.size(); ++e) seen |= covers(*read, events[e]) ? 1U << e : 0U;
+        samples.push_back({read->name_hash, seen, 0});
+    }
+    std::ranges::sort(samples, {}, &Sample::name_hash);
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        if (kept > 0 && samples[kept - 1].name_hash == samples[i].name_hash) {
+            samples[kept - 1].seen |= samples[i].seen;
+        } else {
+            samples[kept++] = samples[i];
+        }
+    }
+    samples.resize(kept);
+    for (const Sighting& sighting : sightings) {
+        const auto event = std::ranges::lower_bound(events, sighting.variant, {}, &Event::variant);
+        if (event == events.end() || event->variant != sighting.variant) continue;
+        const auto sample = std::ranges::lower_bound(samples, sighting.name_hash, {}, &Sample::name_hash);
+        const auto bit = 1U << (event - events.begin());
+        sample->seen |= bit;
+        sample->carried |= bit;
+    }
+    return samples;
+}
+
+bool compatible_after(const Variant& previous, const Variant& next) {
+    if (next.position < previous.end()) return false;
+    return next.position > previous.position; // two insertions, or an insertion and a deletion, at one place
+}
+
+/// All subsets of events that can stand on one haplotype, as bits, the empty one first.
+std::vector<std::uint32_t> combinations(const std::vector<Variant>& events) {
+    std::vector<std::uint32_t> found = {0};
+    for (std::size_t e = 0; e < events.size(); ++e) {
+        const std::size_t before = found.size();
+        for (std::size_t i = 0; i < before; ++i) {
+            const auto last = found[i] == 0 ? -1 : 31 - std::countl_zero(found[i]);
+            if (last < 0 || compatible_after(events[static_cast<std::size_t>(last)], events[e])) {
+                found.push_back(found[i] | 1U << e);
+            }
+        }
+    }
+    return found;
+}
+
+/// The combinations that templates agree with most, a template counting by how many events it sees.
+void keep_best(std::vector<std::uint32_t>& masks, const std::vector<Sample>& samples) {
+    if (masks.size() <= max_haplotypes) return;
+    std::vector<std::pair<std::int64_t, std::uint32_t>> ranked;
+    for (const auto mask : masks) {
+        std::int64_t support = 0;
+        for (const Sample& sample : samples) {
+            if (((sample.carried ^ mask) & sample.seen) == 0) support += std::popcount(sample.seen);
+        }
+        ranked.emplace_back(mask == 0 ? std::numeric_limits<std::int64_t>::min() : -support, mask);
+    }
+    std::ranges::sort(ranked);
+    ranked.resize(max_haplotypes);
+    masks.clear();
+    for (const auto& [support, mask] : ranked) masks.push_back(mask);
+}
+
+Haplotype build(const Window& window, const std::vector<Variant>& events, std::uint32_t mask) {
+    Haplotype haplotype;
+    std::int64_t at = window.slice_begin();
+    for (std::size_t e = 0; e < events.size(); ++e) {
+        if ((mask >> e & 1U) == 0) continue;
+        haplotype.bases += plain_bases(*window.reference, at, events[e].position);
+        haplotype.bases += events[e].inserted;
+        haplotype.events.push_back(static_cast<std::uint16_t>(e));
+        at = events[e].end();
+    }
+    haplotype.bases += plain_bases(*window.reference, at, window.slice_end());
+    return haplotype;
+}
+
+} // namespace
+
+Candidate make_candidate(Window window, const EvidenceRules& rules) {
+    cap_reads(window);
+    Candidate candidate;
+    const auto sightings = sightings_of(window, rules);
+    const auto events = events_of(window, sightings, rules);
+    for (const Event& event : events) candidate.events.push_back(event.variant);
+    auto masks = combinations(candidate.events);
+    keep_best(masks, samples_of(window, events, sightings, rules));
+    for (const auto mask : masks) {
+        Haplotype haplotype = build(window, candidate.events, mask);
+        // Different events may spell one sequence: it stands once, with the fewest events.
+        const auto same = std::ranges::find(candidate.haplotypes, haplotype.bases, &Haplotype::bases);
+        if (same == candidate.haplotypes.end()) {
+            candidate.haplotypes.push_back(std::move(haplotype));
+        } else if (haplotype.events.size() < same->events.size()) {
+            *same = std::move(haplotype);
+        }
+    }
+    for (const Read* read : window.reads) {
+        if (const auto query = query_of(*read, window)) candidate.queries.push_back(*query);
+    }
+    candidate.window = std::move(window);
+    return candidate;
+}
+
+std::int64_t place_on(const Candidate& candidate, const Haplotype& haplotype, std::int64_t position, bool after) {
+    std::int64_t place = position - candidate.window.slice_begin();
+    for (const auto e : haplotype.events) {
+        const Variant& event = candidate.events[e];
+        if (after ? event.end() <= position : event.position < position) {
+            place += static_cast<std::int64_t>(event.inserted.size()) - event.deleted;
+        }
+    }
+    return place;
+}
+
+} // namespace caller

@@ -1,0 +1,131 @@
+// From reads in file order to windows: short stretches of a contig where reads speak for a variant, with their reads.
+//
+//     caller::WindowMaker windows({.contig = 0, .begin = 0, .end = contig->size()}, contig);
+//     for (const Read& read : block->reads()) windows.push(read, block);
+//     while (auto window = windows.pop()) use(*window);          // as soon as no later read can change it
+//     windows.finish();                                          // then pop() gives the rest
+//
+// Windows are a pure function of reads and reference, in absolute coordinates; where a run of reading begins or ends does
+// not matter farther away than window_reach:
+// - Evidence at a position depends on the reads that cover it, no others. Its extent is at most max_evidence.
+// - Evidence less than join_gap apart joins to a run. A run that is longer than long_run is cut at each multiple of long_run
+//   in it: at the evidence whose begin is nearest the multiple, within long_run / 2, preferring begins that no other
+//   evidence overlaps. Other runs are one window.
+// - So whether a cut is made at a multiple m, and where, depends on the evidence within long_run / 2 of m and on whether the
+//   run is long. Take reading that begins at A <= m - long_run - join_gap - max_evidence. If the run begins before A, the
+//   part seen begins at most join_gap + max_evidence after A, thus at least long_run before m, and as m lies in the run both
+//   are long; if it begins after A both see the same begin. The same holds at the other end. A window's cuts belong to
+//   multiples at most 1.5 long_run from its first evidence, or its run is short and all within long_run.
+// - Adding the flank and the 1.5: window_reach is enough on both sides, for windows whose first evidence is in a wanted
+//   interval.
+#pragma once
+
+#include "variants.hpp"
+
+#include "spillway/hts.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace caller {
+
+/// Bases of reference on both sides of a window's evidence that its haplotypes include; less than join_gap, so that no other
+/// evidence lies in them unless a long run was cut.
+inline constexpr std::int64_t flank = 30;
+inline constexpr std::int64_t join_gap = 32;
+inline constexpr std::int64_t long_run = 256;
+inline constexpr std::int64_t max_evidence = max_indel + max_shift;
+inline constexpr std::int64_t window_reach = 3 * long_run + 2 * (join_gap + max_evidence) + flank + max_shift;
+
+/// What counts as evidence of a variant.
+struct EvidenceRules {
+    std::uint8_t min_mapping_quality = 5; ///< Reads below it are no evidence; they still count when genotyping.
+    std::uint8_t min_base_quality = 12;   ///< Of a mismatch, or of the bases beside an indel.
+    std::int64_t min_templates = 2;       ///< Distinct read names that show the same thing.
+    /// And at least so many of 1000 reads that begin before and end after the first position.
+    std::int64_t min_share = 40;
+    /// And at least so many of 1000 reads that span all places where it could be, which in a long repeat are few.
+    std::int64_t min_share_spanning = 80;
+};
+
+/// A stretch of a contig to be called as one, and all reads that touch it. A plain value; its reads live in its blocks.
+struct Window {
+    std::int32_t contig = -1;
+    std::int64_t begin = 0; ///< First evidence position; the window belongs to whoever owns this position.
+    std::int64_t end = 0;   ///< One past the last evidence position.
+    std::shared_ptr<const std::string> reference;                       ///< The whole contig.
+    std::vector<const spillway::hts::Read*> reads;                      ///< By begin, then name hash, then flags.
+    std::vector<std::shared_ptr<const spillway::hts::ReadBlock>> blocks; ///< What owns the reads, each once.
+
+    /// The stretch that haplotypes spell.
+    [[nodiscard]] std::int64_t slice_begin() const { return std::max<std::int64_t>(0, begin - flank); }
+    [[nodiscard]] std::int64_t slice_end() const {
+        return std::min<std::int64_t>(static_cast<std::int64_t>(reference->size()), end + flank);
+    }
+};
+
+/// Holds the reads of the last few hundred bases only: memory is depth times a few kilobases, whatever the span.
+class WindowMaker {
+  public:
+    /// Gives windows whose first evidence is in `wanted`; the reads must cover `wanted` widened by window_reach.
+    WindowMaker(const spillway::hts::Interval& wanted, std::shared_ptr<const std::string> reference,
+                EvidenceRules rules = {});
+
+    /// Reads of the contig in order of begin; `block` holds the read.
+    void push(const spillway::hts::Read& read, const std::shared_ptr<const spillway::hts::ReadBlock>& block);
+    /// No more reads come.
+    void finish();
+    /// The next window, in order of begin, if one is complete.
+    [[nodiscard]] std::optional<Window> pop();
+
+    /// Bytes held, the blocks not included.
+    [[nodiscard]] std::size_t bytes() const;
+
+  private:
+    /// One thing seen in one read, or a change of depth.
+    struct Mark {
+        std::int64_t position;
+        std::int64_t deleted;
+        std::uint64_t name_hash;
+        const char* inserted;
+        std::int32_t inserted_size;
+        std::int32_t depth; ///< +1 or -1: a read's aligned stretch begins or ends; 0: a difference.
+    };
+    struct Evidence {
+        std::int64_t begin;
+        std::int64_t end;
+    };
+    struct Held {
+        const spillway::hts::Read* read;
+        std::shared_ptr<const spillway::hts::ReadBlock> block;
+    };
+
+    void mark(const spillway::hts::Read& read);
+    void settle(std::int64_t final);
+    void weigh(std::vector<Mark>::const_iterator first, std::vector<Mark>::const_iterator last);
+    void add(const Evidence& evidence);
+    void cut_run(bool complete);
+    void close_run();
+    void emit(std::size_t count);
+    void drop_reads();
+
+    spillway::hts::Interval wanted_;
+    std::shared_ptr<const std::string> reference_;
+    EvidenceRules rules_;
+    std::int64_t frontier_ = 0; ///< No later read begins before it.
+    std::int64_t settled_ = 0;  ///< Evidence before it is complete.
+    std::int64_t depth_ = 0;    ///< At settled_.
+    std::vector<Mark> marks_;   ///< From settled_ on.
+    std::deque<Held> held_;     ///< Reads that some window from here on may need.
+    std::vector<Evidence> run_; ///< The current run's evidence from its last cut on, by begin.
+    std::int64_t run_begin_ = 0;
+    std::int64_t run_end_ = 0;
+    std::int64_t next_multiple_ = 0; ///< Of long_run: where the run may be cut next.
+    std::deque<Evidence> closed_;    ///< Windows without their reads yet.
+};
+
+} // namespace caller
