@@ -51,9 +51,7 @@ std::vector<Contender> contenders() {
     return {
         {"bare loop, one thread", bare_loop, true},
         {"bare loop, split beforehand", bare_split, true},
-#ifdef BENCH_SPILLWAY
         {"**Spillway**", spillway_pipeline},
-#endif
 #ifdef BENCH_TBB
         {"oneTBB parallel_pipeline", tbb_parallel_pipeline},
         {"oneTBB flow graph", tbb_flow_graph},

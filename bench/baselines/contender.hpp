@@ -66,6 +66,7 @@ private:
 void bare_loop(const Load& load, Sink& sink);
 void bare_split(const Load& load, Sink& sink);
 void mutex_pool(const Load& load, Sink& sink);
+void spillway_pipeline(const Load& load, Sink& sink);
 void shard_pipeline(const Load& load, Sink& sink);
 void tbb_parallel_pipeline(const Load& load, Sink& sink);
 void tbb_flow_graph(const Load& load, Sink& sink);

@@ -24,7 +24,7 @@ cmake -S "$here/host" -B "$scratch/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PRE
     -DCMAKE_CXX_COMPILER="$cxx" -DMINIMAL_EXAMPLE="$minimal/main.cpp" > "$scratch/cmake.log" 2>&1 ||
     { cat "$scratch/cmake.log" >&2; fail "find_package"; }
 cmake --build "$scratch/cmake" -j2 > "$scratch/build.log" 2>&1 || { cat "$scratch/build.log" >&2; fail "building the host"; }
-expect "find_package, spillway::spillway" "$(cat "$minimal/expected.txt")" "$scratch/cmake/minimal"
+expect "find_package, spillway::spillway" "$(cat "$here/minimal.txt")" "$scratch/cmake/minimal"
 expect "find_package, spillway::align" "32 2-10 8M" "$scratch/cmake/align_only"
 if [ -x "$scratch/cmake/allocator" ]; then
     expect "spillway::jemalloc sets the allocator" "60000 1" "$scratch/cmake/allocator"
@@ -39,5 +39,5 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 "$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-align) "$here/host/align_only.cpp" $(pkg-config --libs spillway-align) \
     -o "$scratch/align_only"
-expect "pkg-config spillway" "$(cat "$minimal/expected.txt")" "$scratch/minimal"
+expect "pkg-config spillway" "$(cat "$here/minimal.txt")" "$scratch/minimal"
 expect "pkg-config spillway-align" "32 2-10 8M" "$scratch/align_only"
