@@ -1,13 +1,15 @@
 // Payloads on disk: written once by a seat, read back by anyone, released once.
 //
 //     SpillStore store({.directory = "/scratch"}, seats);
-//     if (SpillResult written = store.write(seat, key.ordinals, bytes)) {   // else written.error is an errno: keep the payload
+//     if (SpillResult written = store.write(seat, key.ordinals, bytes)) {   // else written.error is an errno: keep the
+//     payload
 //         store.read(written.place, buffer);
 //         store.release(written.place);
 //     }
 #pragma once
 
 #include "base/file.hpp"
+#include "base/spill_place.hpp"
 #include "spillway/spill.hpp"
 
 #include <array>
@@ -19,16 +21,6 @@
 
 namespace spillway {
 
-/// Where a record lies. A plain value of 16 bytes; only the store reads its fields.
-struct SpillPlace {
-    std::uint32_t segment = 0;
-    std::uint32_t offset = 0; ///< Of the record's header in its segment, in 8-byte units (4 KiB units in the oversize file).
-    std::uint32_t length = 0; ///< Of the payload, in bytes.
-    std::uint32_t check = 0;  ///< The record header's own hash: a place that is out of date does not match.
-
-    friend bool operator==(const SpillPlace&, const SpillPlace&) = default;
-};
-
 struct SpillResult {
     SpillPlace place;
     int error = 0; ///< errno; 0: written.
@@ -39,9 +31,12 @@ struct SpillResult {
 /// Thread safety: write is called by one thread at a time for each seat; read, release and statistics by any thread.
 /// No mutex, no condition variable. All records must be released or forgotten before the store is destroyed.
 class SpillStore {
-  public:
+public:
     /// What a candidate's key is on disk: the ordinals of its path.
     using RecordKey = std::array<std::uint64_t, 4>;
+
+    /// Small records are gathered in a buffer of this size, which a seat has once it has written one: for the budget.
+    static constexpr std::size_t buffer_bytes = std::size_t{1} << 20U;
 
     /// Throws Error(usage) if the directory is missing, not writable, in memory (tmpfs), or empty in `options`;
     /// Error(disk) if no file can be made in it. `files` lets tests fail the k-th call.
@@ -50,19 +45,20 @@ class SpillStore {
     SpillStore(const SpillStore&) = delete;
     SpillStore& operator=(const SpillStore&) = delete;
 
-    /// Appends a record to the seat's segment. Payload: 0 to 2^32 - 1 bytes. Never throws for a full or failing disk; the result then
-    /// carries the errno, nothing was kept, and a later write tries again.
+    /// Appends a record to the seat's segment. Payload: 0 to 2^32 - 1 bytes. Never throws for a full or failing disk;
+    /// the result then carries the errno, nothing was kept, and a later write tries again.
     [[nodiscard]] SpillResult write(unsigned seat, const RecordKey& key, std::span<const std::byte> payload);
 
     /// Replaces `out` by the payload. Throws Error(disk) if it cannot be read or does not match its checksums.
     void read(const SpillPlace& place, std::vector<std::byte>& out);
 
-    /// Gives the record's room back: once for each written record, after the last read. A drained segment returns to the disk.
+    /// Gives the record's room back: once for each written record, after the last read. A drained segment returns to
+    /// the disk.
     void release(const SpillPlace& place) noexcept;
 
     [[nodiscard]] SpillStatistics statistics() const noexcept;
 
-  private:
+private:
     struct State;
     std::unique_ptr<State> state_;
 };

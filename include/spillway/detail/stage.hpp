@@ -1,0 +1,107 @@
+// The seam between the typed faces of a pipeline and its compiled core: stages that work on erased payloads.
+#pragma once
+
+#include "spillway/candidate.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <memory_resource>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace spillway::detail {
+
+enum class Outcome : std::uint8_t { kept, dropped, failed };
+
+/// One candidate as a stage sees it.
+struct Item {
+    Payload* payload = nullptr;
+    Outcome outcome = Outcome::kept;
+    void* slot = nullptr; ///< The core's.
+};
+
+/// What a stage may ask of the run it is part of.
+class Run {
+public:
+    [[nodiscard]] virtual Key key(const Item& item) const = 0;
+    [[nodiscard]] virtual std::pmr::memory_resource& memory(const Item& item) = 0;
+    [[nodiscard]] virtual bool stopping() const noexcept = 0;
+    /// The item's stage threw the exception being handled.
+    virtual void fail(Item& item) = 0;
+
+protected:
+    ~Run() = default;
+};
+
+/// A worker's own state of a stage; made and destroyed on that worker's thread.
+class Local {
+public:
+    virtual ~Local() = default;
+};
+
+/// Children of one parent, pulled by the core.
+class Expansion {
+public:
+    virtual ~Expansion() = default;
+    /// Makes children in the empty payloads given; how many. Fewer than asked for: there are no more.
+    virtual std::size_t take(std::span<Payload* const> out) = 0;
+};
+
+class Source {
+public:
+    virtual ~Source() = default;
+    /// As Expansion::take.
+    virtual std::size_t take(std::span<Payload* const> out) = 0;
+    /// How many items there are in all; 0 is unknown.
+    [[nodiscard]] virtual std::size_t size() const { return 0; }
+};
+
+enum class Kind : std::uint8_t { map, batch, fan_out, gather, sink };
+
+class Stage {
+public:
+    Stage(Kind stage_kind, std::string stage_name) : kind(stage_kind), name(std::move(stage_name)) {}
+    Stage(const Stage&) = delete;
+    Stage& operator=(const Stage&) = delete;
+    virtual ~Stage() = default;
+
+    /// map, batch: replaces each payload by its result, or sets the outcome to dropped. sink: reads the payloads.
+    /// A map tells run.fail() of each candidate whose function threw; the others throw, and all their items have
+    /// failed.
+    virtual void run(std::span<Item> items, Local* local, Run& run);
+
+    /// fan_out: moves the item's payload into the family and starts to make its children.
+    virtual std::unique_ptr<Expansion> expand(Item& item, Parent& family, Local* local, Run& run);
+
+    /// gather: makes the item's payload from the family's parent and its children that have a result, in order.
+    virtual void gather(Item& item, Parent& family, std::span<Item> children, Local* local, Run& run);
+
+    /// sink: the candidate with this key and all below it have been given.
+    virtual void end(const Key& key);
+
+    /// Null where the stage has no state of its own.
+    [[nodiscard]] virtual std::unique_ptr<Local> make_local() const { return nullptr; }
+
+    /// batch: the cost of one candidate in cells.
+    [[nodiscard]] virtual std::size_t cells(const Payload&) const { return 1; }
+
+    Kind kind;
+    std::string name;
+    std::size_t limit = 0;       ///< How many workers may be inside at once; 0 is any number.
+    std::size_t batch_cells = 0; ///< batch: as many cells make a full one.
+    bool keeps_parent = false;   ///< fan_out: children or a gather look into the parent.
+    bool has_local = false;
+    bool gathers = false; ///< fan_out: a gather closes it.
+};
+
+/// A pipeline as the core runs it: a source, stages in order, the last of them a sink.
+struct Plan {
+    std::string name;
+    std::unique_ptr<Source> source; ///< None: a host pushes.
+    std::vector<std::unique_ptr<Stage>> stages;
+};
+
+} // namespace spillway::detail

@@ -1,0 +1,513 @@
+// The typed faces of stages: thin templates that make erased stages of functions.
+#pragma once
+
+#include "spillway/candidate.hpp"
+#include "spillway/detail/stage.hpp"
+#include "spillway/generator.hpp"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace spillway {
+
+/// What a stage's function may ask for as its last parameter. Valid during the call.
+class Context {
+public:
+    Context(detail::Run& run, const detail::Item& item) noexcept : run_(&run), item_(&item) {}
+
+    [[nodiscard]] Key key() const { return run_->key(*item_); }
+    /// Memory that lives as long as the candidate, given back in one step when it ends. One stage at a time.
+    [[nodiscard]] std::pmr::memory_resource& memory() const { return run_->memory(*item_); }
+    /// Whether the run is ending early: a long stage may give up by throwing.
+    [[nodiscard]] bool stopping() const noexcept { return run_->stopping(); }
+
+private:
+    detail::Run* run_;
+    const detail::Item* item_;
+};
+
+/// Candidates that a stage takes together: a range of references. Nothing is moved.
+template <class T>
+class batch {
+public:
+    class iterator {
+    public:
+        using value_type = T;
+        using difference_type = std::ptrdiff_t;
+        iterator() = default;
+        explicit iterator(const detail::Item* at) noexcept : at_(at) {}
+        T& operator*() const noexcept { return at_->payload->template as<T>(); }
+        T* operator->() const noexcept { return &**this; }
+        iterator& operator++() noexcept {
+            ++at_;
+            return *this;
+        }
+        iterator operator++(int) noexcept { return iterator(at_++); }
+        friend bool operator==(const iterator&, const iterator&) = default;
+
+    private:
+        const detail::Item* at_ = nullptr;
+    };
+
+    explicit batch(std::span<detail::Item> items) noexcept : items_(items) {}
+    [[nodiscard]] iterator begin() const noexcept { return iterator(items_.data()); }
+    [[nodiscard]] iterator end() const noexcept { return iterator(items_.data() + items_.size()); }
+    [[nodiscard]] std::size_t size() const noexcept { return items_.size(); }
+    [[nodiscard]] bool empty() const noexcept { return items_.empty(); }
+    [[nodiscard]] T& operator[](std::size_t i) const noexcept { return items_[i].payload->template as<T>(); }
+
+private:
+    std::span<detail::Item> items_;
+};
+
+namespace detail {
+
+struct NoLocal {};
+
+template <class State>
+struct LocalOf final : Local {
+    explicit LocalOf(State made) : state(std::move(made)) {}
+    template <class Factory>
+    LocalOf(std::in_place_t, Factory& factory) : state(factory()) {}
+    State state;
+};
+
+template <class T>
+struct unwrapped {
+    using type = T;
+    static constexpr bool optional = false;
+};
+template <class T>
+struct unwrapped<std::optional<T>> {
+    using type = T;
+    static constexpr bool optional = true;
+};
+
+/// Calls f with what it takes of (in, state, context), in this order. `In` as rvalue where f takes it so, else as
+/// lvalue.
+template <class State, class F, class In>
+decltype(auto) invoke_stage(F& f, In& in, State* state, Context& context) {
+    using Moved = std::remove_reference_t<In>&&;
+    if constexpr (!std::is_same_v<State, NoLocal>) {
+        if constexpr (std::is_invocable_v<F&, In&, State&, Context&>) {
+            return std::invoke(f, in, *state, context);
+        } else if constexpr (std::is_invocable_v<F&, Moved, State&, Context&>) {
+            return std::invoke(f, std::move(in), *state, context);
+        } else if constexpr (std::is_invocable_v<F&, In&, State&>) {
+            return std::invoke(f, in, *state);
+        } else {
+            static_assert(std::is_invocable_v<F&, Moved, State&>,
+                          "the stage's function cannot be called with the candidate and the worker's state");
+            return std::invoke(f, std::move(in), *state);
+        }
+    } else if constexpr (std::is_invocable_v<F&, Moved, Context&>) {
+        return std::invoke(f, std::move(in), context);
+    } else if constexpr (std::is_invocable_v<F&, In&, Context&>) {
+        return std::invoke(f, in, context);
+    } else if constexpr (std::is_invocable_v<F&, Moved>) {
+        return std::invoke(f, std::move(in));
+    } else {
+        static_assert(std::is_invocable_v<F&, In&>,
+                      "the stage's function cannot be called with the candidate that comes to it");
+        return std::invoke(f, in);
+    }
+}
+
+template <class State, class F, class In>
+using stage_result = decltype(invoke_stage<State>(std::declval<F&>(), std::declval<In&>(), std::declval<State*>(),
+                                                  std::declval<Context&>()));
+
+/// Shared by all stages that may have a worker's state.
+template <class State, class Factory>
+class StageWithLocal : public Stage {
+public:
+    StageWithLocal(Kind stage_kind, std::string stage_name, Factory factory)
+        : Stage(stage_kind, std::move(stage_name)), factory_(std::move(factory)) {
+        has_local = !std::is_same_v<State, NoLocal>;
+    }
+    [[nodiscard]] std::unique_ptr<Local> make_local() const override {
+        if constexpr (std::is_same_v<State, NoLocal>) {
+            return nullptr;
+        } else {
+            return std::make_unique<LocalOf<State>>(std::in_place, factory_);
+        }
+    }
+
+protected:
+    static State* state_of(Local* local) noexcept {
+        if constexpr (std::is_same_v<State, NoLocal>) {
+            return nullptr;
+        } else {
+            return &static_cast<LocalOf<State>*>(local)->state;
+        }
+    }
+
+private:
+    Factory factory_;
+};
+
+template <class In, class Out, class State, class F, class Factory>
+class MapStage final : public StageWithLocal<State, Factory> {
+public:
+    MapStage(std::string stage_name, F f, Factory factory)
+        : StageWithLocal<State, Factory>(Kind::map, std::move(stage_name), std::move(factory)), f_(std::move(f)) {}
+
+    void run(std::span<Item> items, Local* local, Run& run) override {
+        using Result = stage_result<State, F, In>;
+        State* state = this->state_of(local);
+        for (Item& item : items) {
+            Context context(run, item);
+            try {
+                In& in = item.payload->template as<In>();
+                if constexpr (std::is_void_v<Result>) {
+                    invoke_stage(f_, in, state, context);
+                } else if constexpr (unwrapped<Result>::optional) {
+                    Result result = invoke_stage(f_, in, state, context);
+                    if (result) {
+                        item.payload->template emplace<Out>(*std::move(result));
+                    } else {
+                        item.outcome = Outcome::dropped;
+                    }
+                } else {
+                    Out result = invoke_stage(f_, in, state, context);
+                    item.payload->template emplace<Out>(std::move(result));
+                }
+            } catch (...) {
+                run.fail(item);
+            }
+        }
+    }
+
+private:
+    F f_;
+};
+
+/// Children from a generator or from any range.
+template <class Out, class Children>
+class ExpansionOf final : public Expansion {
+public:
+    explicit ExpansionOf(Children children) : children_(std::move(children)) {}
+
+    std::size_t take(std::span<Payload* const> out) override {
+        std::size_t made = 0;
+        if constexpr (requires { children_.next(); }) {
+            while (made < out.size()) {
+                std::optional<Out> next = children_.next();
+                if (!next) break;
+                out[made++]->template emplace<Out>(*std::move(next));
+            }
+        } else {
+            if (!begun_) at_ = std::ranges::begin(children_);
+            begun_ = true;
+            for (; made < out.size() && at_ != std::ranges::end(children_); ++at_)
+                out[made++]->template emplace<Out>(std::move(*at_));
+        }
+        return made;
+    }
+
+private:
+    template <class C>
+    struct iterator_of {
+        using type = std::ranges::iterator_t<C>;
+    };
+    template <class T>
+    struct iterator_of<generator<T>> {
+        using type = NoLocal;
+    };
+    Children children_;
+    typename iterator_of<Children>::type at_{};
+    bool begun_ = false;
+};
+
+template <class Children>
+struct child_of {
+    using type = std::ranges::range_value_t<Children>;
+};
+template <class T>
+struct child_of<generator<T>> {
+    using type = T;
+};
+
+template <class In, class Out, class State, class F, class Factory>
+class FanOutStage final : public StageWithLocal<State, Factory> {
+public:
+    FanOutStage(std::string stage_name, F f, Factory factory)
+        : StageWithLocal<State, Factory>(Kind::fan_out, std::move(stage_name), std::move(factory)), f_(std::move(f)) {
+        this->keeps_parent = takes_shared;
+    }
+
+    std::unique_ptr<Expansion> expand(Item& item, Parent& family, Local* local, Run& run) override {
+        In& in = family.payload.emplace<In>(std::move(item.payload->template as<In>()));
+        item.payload->reset();
+        State* state = this->state_of(local);
+        Context context(run, item);
+        if constexpr (takes_shared) {
+            shared<In> parent(family);
+            return expansion(invoke_stage(f_, parent, state, context));
+        } else {
+            // As an lvalue: a coroutine may hold on to it, and it lives in the family until the generator has ended.
+            return expansion(invoke_stage<State, F, In>(f_, in, state, context));
+        }
+    }
+
+    static constexpr bool takes_shared =
+        std::is_invocable_v<F&, shared<In>&> || std::is_invocable_v<F&, shared<In>&, State&> ||
+        std::is_invocable_v<F&, shared<In>&, Context&> || std::is_invocable_v<F&, shared<In>&, State&, Context&>;
+
+private:
+    template <class Children>
+    static std::unique_ptr<Expansion> expansion(Children&& children) {
+        return std::make_unique<ExpansionOf<Out, std::remove_cvref_t<Children>>>(std::forward<Children>(children));
+    }
+    F f_;
+};
+
+template <class T, class F, class State, class Factory>
+class BatchStage final : public StageWithLocal<State, Factory> {
+public:
+    BatchStage(std::string stage_name, F f, Factory factory, std::function<std::size_t(const T&)> cells,
+               std::size_t full)
+        : StageWithLocal<State, Factory>(Kind::batch, std::move(stage_name), std::move(factory)), f_(std::move(f)),
+          cells_(std::move(cells)) {
+        this->batch_cells = full;
+    }
+    void run(std::span<Item> items, Local* local, Run&) override {
+        batch<T> together(items);
+        if constexpr (std::is_same_v<State, NoLocal>) {
+            std::invoke(f_, together);
+        } else {
+            std::invoke(f_, together, *this->state_of(local));
+        }
+    }
+    [[nodiscard]] std::size_t cells(const Payload& payload) const override {
+        return cells_ ? cells_(payload.as<T>()) : 1;
+    }
+
+private:
+    F f_;
+    std::function<std::size_t(const T&)> cells_;
+};
+
+template <class ParentType, class In, class Out, class F>
+class GatherStage final : public Stage {
+public:
+    GatherStage(std::string stage_name, F f) : Stage(Kind::gather, std::move(stage_name)), f_(std::move(f)) {}
+    void gather(Item& item, Parent& family, std::span<Item> children, Local*, Run&) override {
+        batch<In> together(children);
+        item.payload->template emplace<Out>(std::invoke(f_, family.payload.as<ParentType>(), together));
+    }
+
+private:
+    F f_;
+};
+
+template <class T, class F>
+class SinkStage final : public Stage {
+public:
+    SinkStage(std::string stage_name, F f, std::function<void(const Key&)> on_end)
+        : Stage(Kind::sink, std::move(stage_name)), f_(std::move(f)), on_end_(std::move(on_end)) {}
+    void run(std::span<Item> items, Local*, Run& run) override {
+        for (Item& item : items) {
+            if constexpr (std::is_invocable_v<F&, T&, Context&>) {
+                Context context(run, item);
+                std::invoke(f_, item.payload->template as<T>(), context);
+            } else {
+                std::invoke(f_, item.payload->template as<T>());
+            }
+        }
+    }
+    void end(const Key& key) override {
+        if (on_end_) on_end_(key);
+    }
+
+private:
+    F f_;
+    std::function<void(const Key&)> on_end_;
+};
+
+/// A stage that has its function but not yet its neighbours.
+template <class F, class State = NoLocal, class Factory = NoLocal>
+struct PendingMap {
+    std::string name;
+    F f;
+    Factory factory{};
+    std::size_t limit = 0;
+
+    template <class In>
+    struct result {
+        using raw = stage_result<State, F, In>;
+        using type =
+            typename std::conditional_t<std::is_void_v<raw>, unwrapped<In>, unwrapped<std::remove_cvref_t<raw>>>::type;
+    };
+    template <class In>
+    using output = typename result<In>::type;
+
+    PendingMap(std::string stage_name, F function, Factory state_factory = {})
+        : name(std::move(stage_name)), f(std::move(function)), factory(std::move(state_factory)) {}
+    template <class NewFactory>
+    auto with_local(NewFactory new_factory) && {
+        PendingMap<F, std::invoke_result_t<NewFactory&>, NewFactory> pending(std::move(name), std::move(f),
+                                                                             std::move(new_factory));
+        pending.limit = limit;
+        return pending;
+    }
+    template <class In>
+    void finish(Plan& plan) && {
+        static_assert(Coded<output<In>>, "a stage's result must be able to spill: see codec.hpp");
+        auto stage = std::make_unique<MapStage<In, output<In>, State, F, Factory>>(std::move(name), std::move(f),
+                                                                                   std::move(factory));
+        stage->limit = limit;
+        plan.stages.push_back(std::move(stage));
+    }
+};
+
+template <class F, class State = NoLocal, class Factory = NoLocal>
+struct PendingFanOut {
+    std::string name;
+    F f;
+    Factory factory{};
+    std::size_t limit = 0;
+
+    template <class In>
+    struct result {
+        static constexpr bool takes_shared = FanOutStage<In, In, State, F, Factory>::takes_shared;
+        using argument = std::conditional_t<takes_shared, shared<In>, In>;
+        using type = typename child_of<std::remove_cvref_t<stage_result<State, F, argument>>>::type;
+    };
+    template <class In>
+    using output = typename result<In>::type;
+
+    PendingFanOut(std::string stage_name, F function, Factory state_factory = {})
+        : name(std::move(stage_name)), f(std::move(function)), factory(std::move(state_factory)) {}
+    template <class NewFactory>
+    auto with_local(NewFactory new_factory) && {
+        PendingFanOut<F, std::invoke_result_t<NewFactory&>, NewFactory> pending(std::move(name), std::move(f),
+                                                                                std::move(new_factory));
+        pending.limit = limit;
+        return pending;
+    }
+    template <class In>
+    void finish(Plan& plan) && {
+        static_assert(Coded<In>, "what is fanned out must be able to spill: see codec.hpp");
+        static_assert(Coded<output<In>>, "a fan-out's children must be able to spill: see codec.hpp");
+        auto stage = std::make_unique<FanOutStage<In, output<In>, State, F, Factory>>(std::move(name), std::move(f),
+                                                                                      std::move(factory));
+        stage->limit = limit;
+        plan.stages.push_back(std::move(stage));
+    }
+};
+
+template <class F, class T, class State = NoLocal, class Factory = NoLocal>
+struct PendingBatch {
+    std::string name;
+    F f;
+    std::function<std::size_t(const T&)> cells;
+    std::size_t full;
+    Factory factory{};
+    std::size_t limit = 0;
+
+    template <class In>
+    using output = T;
+
+    PendingBatch(std::string stage_name, F function, std::function<std::size_t(const T&)> cost, std::size_t full_cells,
+                 Factory state_factory = {})
+        : name(std::move(stage_name)), f(std::move(function)), cells(std::move(cost)), full(full_cells),
+          factory(std::move(state_factory)) {}
+    template <class NewFactory>
+    auto with_local(NewFactory new_factory) && {
+        PendingBatch<F, T, std::invoke_result_t<NewFactory&>, NewFactory> pending(
+            std::move(name), std::move(f), std::move(cells), full, std::move(new_factory));
+        pending.limit = limit;
+        return pending;
+    }
+    template <class In>
+    void finish(Plan& plan) && {
+        auto stage = std::make_unique<BatchStage<T, F, State, Factory>>(std::move(name), std::move(f),
+                                                                        std::move(factory), std::move(cells), full);
+        stage->limit = limit;
+        plan.stages.push_back(std::move(stage));
+    }
+};
+
+template <class ParentType, class F>
+struct PendingGather {
+    std::string name;
+    F f;
+    std::size_t limit = 0;
+
+    template <class In>
+    using output = std::remove_cvref_t<std::invoke_result_t<F&, ParentType&, batch<In>&>>;
+
+    PendingGather(std::string stage_name, F function) : name(std::move(stage_name)), f(std::move(function)) {}
+    template <class In>
+    void finish(Plan& plan) && {
+        static_assert(Coded<output<In>>, "a gather's result must be able to spill: see codec.hpp");
+        plan.stages.push_back(
+            std::make_unique<GatherStage<ParentType, In, output<In>, F>>(std::move(name), std::move(f)));
+    }
+};
+
+struct PendingNothing {
+    std::size_t limit = 0;
+    template <class In>
+    using output = In;
+    template <class In>
+    void finish(Plan&) && {
+        static_assert(Coded<In>, "a source's items must be able to spill: see codec.hpp");
+    }
+};
+
+template <class T, class Range>
+class RangeSource final : public Source {
+public:
+    explicit RangeSource(Range items) : items_(std::move(items)), at_(std::ranges::begin(items_)) {
+        if constexpr (std::ranges::sized_range<Range>) size_ = std::ranges::size(items_);
+    }
+    std::size_t take(std::span<Payload* const> out) override {
+        std::size_t made = 0;
+        for (; made < out.size() && at_ != std::ranges::end(items_); ++at_) out[made++]->template emplace<T>(*at_);
+        return made;
+    }
+    [[nodiscard]] std::size_t size() const override { return size_; }
+
+private:
+    Range items_;
+    std::ranges::iterator_t<Range> at_;
+    std::size_t size_ = 0;
+};
+
+template <class T>
+class GeneratorSource final : public Source {
+public:
+    explicit GeneratorSource(generator<T> items) : items_(std::move(items)) {}
+    std::size_t take(std::span<Payload* const> out) override {
+        std::size_t made = 0;
+        while (made < out.size()) {
+            std::optional<T> next = items_.next();
+            if (!next) break;
+            out[made++]->template emplace<T>(*std::move(next));
+        }
+        return made;
+    }
+
+private:
+    generator<T> items_;
+};
+
+template <class T, class Range>
+std::unique_ptr<Source> make_source(Range&& items) {
+    if constexpr (std::is_same_v<std::remove_cvref_t<Range>, generator<T>>) {
+        return std::make_unique<GeneratorSource<T>>(std::forward<Range>(items));
+    } else {
+        using View = std::views::all_t<Range>;
+        return std::make_unique<RangeSource<T, View>>(std::views::all(std::forward<Range>(items)));
+    }
+}
+
+} // namespace detail
+} // namespace spillway

@@ -1,0 +1,44 @@
+// How a pipeline is run: one plain struct whose defaults are right on a laptop, on 128 cores and in a container.
+//
+//     spillway::Report report = calling.run({.memory = 2_GiB, .threads = 8});
+#pragma once
+
+#include "spillway/candidate.hpp"
+#include "spillway/error.hpp"
+#include "spillway/governor.hpp"
+#include "spillway/spill.hpp"
+#include "spillway/telemetry.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <stop_token>
+#include <string_view>
+
+namespace spillway {
+
+/// What becomes of a candidate whose stage threw.
+enum class Reaction : std::uint8_t {
+    stop, ///< End the run with this error.
+    drop, ///< Leave the candidate out, count it in the report, and go on.
+};
+
+struct Options {
+    std::uint64_t memory =
+        0; ///< Bytes that the run may use; 0: what the machine and its cgroup allow. On a shared pool: the pool's.
+    std::size_t threads = 0;    ///< Most workers; 0: what affinity and the cgroup allow. On a shared pool: the pool's.
+    std::size_t open_items = 0; ///< Source items begun and not yet through the ordered sink, at most; 0: by the budget.
+    int priority = 0;           ///< Among the pipelines of a pool, the highest is served first.
+    std::optional<SpillOptions> spill =
+        {};                    ///< Where to spill; none: $TMPDIR or /var/tmp if it is a disk, else not at all.
+    std::stop_token stop = {}; ///< A request ends the run with Error(cancelled).
+    /// Called on a worker, perhaps on several at once. Default: stop.
+    std::function<Reaction(const Error&, const Key&)> on_error = {};
+    /// Called by one worker at a time, about twice a second.
+    std::function<void(const Progress&)> progress = {};
+    /// Called with one line of text for what a user should know: where spilling goes, that it is impossible.
+    std::function<void(std::string_view)> log = {};
+};
+
+} // namespace spillway

@@ -1,0 +1,191 @@
+// Wires typed stages into a pipeline and runs it: candidates flow from a source through the stages to an ordered sink.
+//
+//     auto calling = spillway::pipeline<Region>("calling")
+//                        .source(regions)                                      // any range or generator
+//                        .fan_out("make", make_candidates).local(open_reader)  // Region -> Candidate, ...
+//                        .batch("align", align, {.cells = cells})              // batch<Candidate>&, in place
+//                        .map("call", genotype)                                // Candidate -> Call
+//                        .in_order("write", [&](const Call& call) { vcf.write(call); });
+//     spillway::Report report = calling.run({.memory = 2_GiB});
+//
+// Guarantee: the sink sees the results in the order of the source and, below it, of each fan-out, one at a time,
+// whatever the number of threads and the memory. Stages run on any worker, several at once; a stage's function must
+// allow that, or be given .limit(1). Errors: an exception of a stage ends the run, and run() throws it as Error with
+// the candidate's key.
+#pragma once
+
+#include "spillway/candidate.hpp"
+#include "spillway/detail/run.hpp"
+#include "spillway/detail/stage.hpp"
+#include "spillway/detail/typed.hpp"
+#include "spillway/generator.hpp"
+#include "spillway/options.hpp"
+#include "spillway/pool.hpp"
+#include "spillway/telemetry.hpp"
+
+#include <concepts>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+namespace spillway {
+
+/// What a batch costs: a full batch is one whose candidates' cells add up to `full`.
+template <class T>
+struct BatchOptions {
+    std::function<std::size_t(const T&)> cells = {}; ///< Cost of one candidate; none: 1.
+    std::size_t full = 64;                           ///< Cells. A batch that nobody can fill leaves earlier.
+};
+
+/// A run that is going on. Move-only. Thread safety: push, try_push, close, cancel and progress from any thread; wait
+/// once.
+template <class T>
+class Handle {
+public:
+    explicit Handle(std::unique_ptr<detail::RunHandle> run) : run_(std::move(run)) {}
+
+    /// False: there is no room, and `item` is untouched. For pipelines without a source. Throws Error(usage) after
+    /// close().
+    [[nodiscard]] bool try_push(T&& item) { return run_->push(emplace, &item, false); }
+    /// Waits for room. False: the run has been stopped.
+    bool push(T item) { return run_->push(emplace, &item, true); }
+    /// No more will be pushed.
+    void close() { run_->close(); }
+    /// Ends the run early; wait() then throws Error(cancelled).
+    void cancel() { run_->cancel(); }
+    [[nodiscard]] Progress progress() const { return run_->progress(); }
+    /// Waits for the end. Throws the run's Error. Inside a stage of the same pool it works on this pipeline meanwhile.
+    Report wait() { return run_->wait(); }
+
+private:
+    static void emplace(detail::Payload& payload, void* value) {
+        payload.emplace<T>(std::move(*static_cast<T*>(value)));
+    }
+    std::unique_ptr<detail::RunHandle> run_;
+};
+
+/// A pipeline that has its sink. Holds what its functions captured by reference, and the source, so these must outlive
+/// it.
+template <class T>
+class Pipeline {
+public:
+    explicit Pipeline(detail::Plan plan) : plan_(std::make_unique<detail::Plan>(std::move(plan))) {}
+
+    /// Runs on a pool of its own until the source is exhausted. Throws the run's Error.
+    Report run(const Options& options = {}) {
+        need_source();
+        return detail::RunHandle(*plan_, options).wait();
+    }
+    Report run(Pool& pool, const Options& options = {}) {
+        need_source();
+        return detail::RunHandle(*plan_, pool, options).wait();
+    }
+    /// Starts it; without a source the handle takes the items. One run at a time.
+    [[nodiscard]] Handle<T> start(Pool& pool, const Options& options = {}) {
+        return Handle<T>(std::make_unique<detail::RunHandle>(*plan_, pool, options));
+    }
+
+private:
+    void need_source() const {
+        if (plan_->source == nullptr)
+            throw Error(ErrorCode::usage, "running " + plan_->name, "", "it has no source: use start() and push()");
+    }
+    std::unique_ptr<detail::Plan> plan_;
+};
+
+/// A pipeline being wired: `Pending` is its last stage, still open for .local() and .limit(), and takes `In`.
+template <class Root, class In, class Pending>
+class Builder {
+public:
+    Builder(detail::Plan plan, Pending pending) : plan_(std::move(plan)), pending_(std::move(pending)) {}
+
+    /// What the pipeline starts from: a range or generator of Root. An lvalue range is looked at, not copied.
+    template <class Range>
+    [[nodiscard]] auto source(Range&& items) && {
+        plan_.source = detail::make_source<Root>(std::forward<Range>(items));
+        return std::move(*this);
+    }
+
+    /// One candidate in, one out: `f(In) -> Out`, `-> std::optional<Out>` (none: left out), or `f(In&) -> void` (in
+    /// place). Any f may also take the worker's state (.local) as In's neighbour, and a Context& last.
+    template <class F>
+    [[nodiscard]] auto map(std::string name, F f) && {
+        return std::move(*this).template then<detail::PendingMap<F>>(std::move(name), std::move(f));
+    }
+
+    /// One candidate in, any number out: `f(In&) -> generator<Out>` or a range of Out; `f(shared<In>)` if the children
+    /// look into it. The pool pulls the generator, and leaves it suspended while there is no room.
+    template <class F>
+    [[nodiscard]] auto fan_out(std::string name, F f) && {
+        return std::move(*this).template then<detail::PendingFanOut<F>>(std::move(name), std::move(f));
+    }
+
+    /// Many candidates at once, in place: `f(batch<In>&)`.
+    template <class F>
+    [[nodiscard]] auto batch(std::string name, F f,
+                             BatchOptions<typename Pending::template output<In>> options = {}) && {
+        using Out = typename Pending::template output<In>;
+        detail::PendingBatch<F, Out> stage(std::move(name), std::move(f), std::move(options.cells), options.full);
+        return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
+    }
+
+    /// All results of a parent's children, when the last has ended, also for none: `f(Parent&, batch<In>&) -> Out`.
+    template <class Parent, class F>
+    [[nodiscard]] auto gather(std::string name, F f) && {
+        return std::move(*this).template then<detail::PendingGather<Parent, F>>(std::move(name), std::move(f));
+    }
+
+    /// State that each worker makes for the stage before, on its own thread, when it first needs it: `factory() ->
+    /// State`.
+    template <class Factory>
+    [[nodiscard]] auto local(Factory factory) && {
+        auto pending = std::move(pending_).with_local(std::move(factory));
+        return Builder<Root, In, decltype(pending)>(std::move(plan_), std::move(pending));
+    }
+
+    /// At most `workers` of them inside the stage before at once.
+    [[nodiscard]] Builder limit(std::size_t workers) && {
+        pending_.limit = workers;
+        return std::move(*this);
+    }
+
+    /// The end: `f(const In&)` for each result in order, never two at once. `on_end(const Key&)` is told of the end of
+    /// each candidate that was fanned out, after its last result, also where it had none.
+    template <class F>
+    [[nodiscard]] Pipeline<Root> in_order(std::string name, F f, std::function<void(const Key&)> on_end = {}) && {
+        using Out = typename Pending::template output<In>;
+        std::move(pending_).template finish<In>(plan_);
+        plan_.stages.push_back(
+            std::make_unique<detail::SinkStage<Out, F>>(std::move(name), std::move(f), std::move(on_end)));
+        return Pipeline<Root>(std::move(plan_));
+    }
+
+private:
+    template <class Next, class F>
+    auto then(std::string name, F f) && {
+        return std::move(*this).template then_stage<Next>(Next(std::move(name), std::move(f)));
+    }
+    template <class Next>
+    auto then_stage(Next next) && {
+        using Out = typename Pending::template output<In>;
+        std::move(pending_).template finish<In>(plan_);
+        return Builder<Root, Out, Next>(std::move(plan_), std::move(next));
+    }
+
+    detail::Plan plan_;
+    Pending pending_;
+};
+
+/// Starts the wiring of a pipeline whose source gives `Root`.
+template <class Root>
+[[nodiscard]] auto pipeline(std::string name) {
+    detail::Plan plan;
+    plan.name = std::move(name);
+    return Builder<Root, Root, detail::PendingNothing>(std::move(plan), {});
+}
+
+} // namespace spillway

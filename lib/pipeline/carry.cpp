@@ -1,0 +1,477 @@
+// The way of candidates through the stages: what a worker takes next, and how far it carries it.
+#include "pipeline/core.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+namespace spillway::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A group of candidates is carried together for about this long: clocks, claims and drains are paid once for each
+/// group, and no more work than this sticks to a worker while others are idle.
+constexpr std::uint64_t group_nanoseconds = 5000;
+
+/// A fan-out keeps this many children queued for each worker, so that none runs dry while the fan-out's seat carries
+/// one.
+constexpr std::size_t children_ahead = 4;
+
+std::uint64_t between(Clock::time_point start, Clock::time_point end) noexcept {
+    return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
+}
+
+} // namespace
+
+std::size_t Core::carry_size(std::size_t stage) const noexcept {
+    const std::uint64_t cost = points_[stage].nanoseconds.load(std::memory_order_relaxed);
+    if (cost == 0) return 1; // not known yet: do not let candidates stick together
+    return std::clamp<std::size_t>(group_nanoseconds / cost, 1, most_carried);
+}
+
+bool Core::may_enter(std::size_t stage) noexcept {
+    const std::size_t limit = plan_.stages[stage]->limit;
+    if (limit == 0) return true;
+    // Acquire: pairs with step_out(), so that a stage of limit 1 sees what its last visitor wrote.
+    if (points_[stage].inside.fetch_add(1, std::memory_order_acquire) < limit) return true;
+    points_[stage].inside.fetch_sub(1, std::memory_order_release);
+    return false;
+}
+
+void Core::step_out(std::size_t stage) noexcept {
+    if (plan_.stages[stage]->limit == 0) return;
+    points_[stage].inside.fetch_sub(1, std::memory_order_release);
+    // Whoever found the stage full went away. The notify fences first: if a worker is asleep by then, it is woken to
+    // look again.
+    if (points_[stage].queue.backlog() > 0) workers_.notify(1);
+}
+
+bool Core::may_open() noexcept {
+    const std::uint64_t open = opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed);
+    if (starving_.load(std::memory_order_relaxed) == &root_) return true; // the head itself has not been made yet
+    if (open >= window_ || governor_.verdict() == Verdict::hold) {
+        throttled_.store(true, std::memory_order_relaxed);
+        return false;
+    }
+    // Once it was full, let a part of the window pass before opening again, so that workers are not woken for one item
+    // each.
+    if (throttled_.load(std::memory_order_relaxed)) {
+        if (open > window_ - window_ / 4) return false;
+        throttled_.store(false, std::memory_order_relaxed);
+    }
+    return true;
+}
+
+Local* Core::local(SeatState& seat, std::size_t stage) {
+    if (!plan_.stages[stage]->has_local) return nullptr;
+    std::unique_ptr<Local>& mine = seat.locals[stage];
+    if (mine == nullptr) mine = plan_.stages[stage]->make_local();
+    return mine.get();
+}
+
+bool Core::can_take_in(SeatState& seat, std::size_t stage) const noexcept {
+    return plan_.stages[stage]->kind != Kind::fan_out || seat.growing[stage].family == nullptr;
+}
+
+bool Core::run_some(Seat& seat) {
+    if (over()) return false;
+    std::unique_ptr<SeatState>& state = seats_[seat.index];
+    if (state == nullptr) state = std::make_unique<SeatState>(directory_, points_, seat.index);
+    try {
+        const bool worked = work(*state);
+        count_ended(*state);
+        return worked;
+    } catch (const Error& error) {
+        record(error, {});
+    } catch (const std::exception& exception) {
+        record(Error(ErrorCode::runtime, "running " + plan_.name, "", exception.what()), {});
+    } catch (...) {
+        record(Error(ErrorCode::runtime, "running " + plan_.name, "", "an exception of unknown type"), {});
+    }
+    return true;
+}
+
+bool Core::work(SeatState& seat) {
+    const Verdict verdict = governor_.verdict();
+    if (verdict != Verdict::run) {
+        relieve(seat);
+        const bool many_parked = parked_bytes_.load(std::memory_order_relaxed) > governor_.budget() / 2;
+        if (verdict == Verdict::hold || many_parked) {
+            if (Slot* head = drain(seat, true)) {
+                seat.carried.assign(1, head);
+                const std::size_t stage = head->word.peek().stage;
+                carry(seat, stage, true);
+                return true;
+            }
+        }
+    }
+    if (drain_wanted_.load(std::memory_order_relaxed)) drain(seat, false);
+    if (over()) return false;
+
+    // Children before they run out, then what is nearest to its end, then new children, then new source items, and what
+    // nobody else wants: a batch that is not full.
+    const auto wanted_children = static_cast<std::int64_t>(2 * workers_.threads());
+    for (std::size_t stage = sink_; stage-- > 0;) {
+        if (seat.growing[stage].family != nullptr && points_[stage + 1].queue.backlog() < wanted_children &&
+            pump(seat, stage))
+            return true;
+    }
+    for (std::size_t stage = sink_; stage-- > 0;) {
+        if (points_[stage].queue.backlog() > 0 && take(seat, stage, false)) return true;
+    }
+    for (std::size_t stage = sink_; stage-- > 0;) {
+        if (seat.growing[stage].family != nullptr && pump(seat, stage)) return true;
+    }
+    if (pull(seat)) return true;
+    for (std::size_t stage = sink_; stage-- > 0;) {
+        if (plan_.stages[stage]->kind == Kind::batch && points_[stage].queue.backlog() > 0 && take(seat, stage, true))
+            return true;
+    }
+    return false;
+}
+
+bool Core::pull(SeatState& seat) {
+    if (plan_.source == nullptr || source_done_.load(std::memory_order_relaxed) || !can_take_in(seat, 0) || !may_open())
+        return false;
+    if (pulling_.load(std::memory_order_relaxed)) return false;
+    // Acquire: pairs with the release below; the source and the producer side of root_ are as the last one left them.
+    if (pulling_.exchange(true, std::memory_order_acquire)) return false;
+    struct Release {
+        std::atomic<bool>& pulling;
+        ~Release() { pulling.store(false, std::memory_order_release); }
+    };
+    std::size_t made = 0;
+    bool last = false;
+    seat.carried.clear();
+    {
+        const Release release{pulling_};
+        if (source_done_.load(std::memory_order_relaxed)) return false;
+        const std::size_t wanted = carry_size(0);
+        std::array<Payload*, most_carried> payloads{};
+        for (std::size_t i = 0; i < wanted; ++i) {
+            Slot& slot = seat.free.take();
+            slot.word.fill(seat.index);
+            seat.carried.push_back(&slot);
+            payloads[i] = &slot.payload;
+        }
+        try {
+            made = plan_.source->take(std::span(payloads).first(wanted));
+        } catch (...) {
+            for (Slot* slot : seat.carried) free_slot(seat, *slot);
+            seat.carried.clear();
+            Item none;
+            fail(none);
+            end_run(true);
+            return true;
+        }
+        last = made < wanted;
+        for (std::size_t i = 0; i < made; ++i) {
+            Slot& slot = *seat.carried[i];
+            slot.family = &root_;
+            slot.ordinal = root_.produced++;
+            slot.root.store(slot.ordinal, std::memory_order_relaxed);
+            slot.word.carry(seat.index);
+            root_.append(slot);
+        }
+        for (std::size_t i = made; i < wanted; ++i) free_slot(seat, *seat.carried[i]);
+        seat.carried.resize(made);
+        opened_.fetch_add(made, std::memory_order_relaxed);
+        if (last) {
+            source_done_.store(true, std::memory_order_relaxed);
+            root_.closed.store(true, std::memory_order_release);
+        }
+    }
+    seat.candidates += made;
+    if (last) {
+        drain(seat, false); // it may have been waiting for nothing more
+    } else {
+        workers_.notify(1); // the source is free again, and whoever looked meanwhile went away
+    }
+    if (made > 0) carry(seat, 0, false);
+    return true;
+}
+
+bool Core::pump(SeatState& seat, std::size_t stage) {
+    Growing& growing = seat.growing[stage];
+    Family& family = *growing.family;
+    const auto ahead = static_cast<std::int64_t>(children_ahead * workers_.threads());
+    const bool starving = starving_.load(std::memory_order_relaxed) == &family;
+    if (!starving && !pressed_.load(std::memory_order_relaxed)) {
+        if (governor_.verdict() == Verdict::hold) return false;
+        if (points_[stage + 1].queue.backlog() >= ahead) return false;
+    }
+    const auto room = static_cast<std::size_t>(std::max<std::int64_t>(ahead - points_[stage + 1].queue.backlog(), 1));
+    const std::size_t wanted = std::min(room, most_carried);
+    std::array<Payload*, most_carried> payloads{};
+    seat.carried.clear();
+    for (std::size_t i = 0; i < wanted; ++i) {
+        Slot& slot = seat.free.take();
+        slot.word.fill(seat.index);
+        seat.carried.push_back(&slot);
+        payloads[i] = &slot.payload;
+    }
+    std::size_t made = 0;
+    bool broken = false;
+    const auto start = Clock::now();
+    try {
+        made = growing.expansion->take(std::span(payloads).first(wanted));
+    } catch (...) {
+        // Children that were made before the exception stand; the parent counts as failed with what is missing.
+        while (made < wanted && payloads[made]->object() != nullptr) ++made;
+        broken = true;
+        Item item{&family.payload, Outcome::kept, family.parent};
+        fail(item);
+        family.broken = true;
+        if (!family.gathers) ++seat.failed; // the gather counts its parent itself
+    }
+    seat.stages[stage].nanoseconds += between(start, Clock::now());
+    for (std::size_t i = 0; i < made; ++i) {
+        Slot& slot = *seat.carried[i];
+        slot.family = &family;
+        slot.ordinal = family.produced++;
+        slot.root.store(family.root, std::memory_order_relaxed);
+        slot.word.carry(seat.index);
+    }
+    for (std::size_t i = made; i < wanted; ++i) free_slot(seat, *seat.carried[i]);
+    seat.carried.resize(made);
+    seat.candidates += made;
+    if (family.gathers) family.unfinished.fetch_add(made, std::memory_order_relaxed);
+    if (plan_.stages[stage]->keeps_parent) {
+        // Each child that is carried holds a pin on the parent, as one taken from a queue would. Ours keeps it in
+        // memory meanwhile.
+        for (std::size_t i = 0; i < made; ++i) {
+            if (!pin(seat, &family))
+                throw Error(ErrorCode::runtime, "making children", to_string(family.key),
+                            "the parent moved while pinned");
+        }
+    }
+    for (Slot* slot : seat.carried) family.append(*slot);
+    const bool last = broken || made < wanted;
+    Growing ended;
+    if (last) ended = std::exchange(growing, {});
+    if (made > 0) {
+        const std::size_t next = stage + 1;
+        if (plan_.stages[next]->kind == Kind::map || points_[next].forks) {
+            publish(seat, seat.carried, next);
+        } else {
+            carry(seat, next, false);
+        }
+    }
+    if (last) close_family(seat, std::move(ended));
+    return true;
+}
+
+void Core::close_family(SeatState& seat, Growing growing) {
+    Family& family = *growing.family;
+    growing.expansion.reset();
+    const bool gathers = family.gathers; // once closed, the drain may free the family
+    if (!plan_.stages[family.stage]->keeps_parent) family.payload.reset();
+    unpin(seat, &family);
+    // Release: pairs with the drain's acquire, so that whoever sees the end sees every entry before it.
+    family.closed.store(true, std::memory_order_release);
+    if (gathers) {
+        seat.ended.push_back(&family);
+    } else {
+        drain(seat, false);
+    }
+}
+
+void Core::expand(SeatState& seat, std::size_t stage) {
+    Slot& slot = *seat.carried.front();
+    std::vector<Slot*> rest(seat.carried.begin() + 1, seat.carried.end());
+    if (!rest.empty()) publish(seat, rest, stage);
+    auto family = std::make_unique<Family>();
+    family->parent = &slot;
+    family->above = slot.family;
+    family->key = key(Item{nullptr, Outcome::kept, &slot});
+    family->root = slot.root.load(std::memory_order_relaxed);
+    family->stage = stage;
+    family->gathers = plan_.stages[stage]->gathers;
+    Item item{&slot.payload, Outcome::kept, &slot};
+    std::unique_ptr<Expansion> expansion;
+    ++seat.stages[stage].candidates;
+    ++seat.stages[stage].calls;
+    try {
+        expansion = plan_.stages[stage]->expand(item, *family, local(seat, stage), *this);
+    } catch (...) {
+        fail(item);
+    }
+    if (expansion == nullptr) {
+        settle(seat, slot, State::failed);
+        return;
+    }
+    discharge(seat, slot);
+    if (plan_.stages[stage]->keeps_parent) {
+        family->charged = family->payload.type()->footprint(family->payload.object());
+        tell(seat, static_cast<std::int64_t>(family->charged));
+        // The expansion's own pin: in memory from the start, so this cannot fail.
+        if (family->pins.try_pin() != Pin::held)
+            throw Error(ErrorCode::runtime, "expanding", to_string(family->key), "a new parent is not in memory");
+    }
+    seat.growing[stage] = {family.get(), std::move(expansion)};
+    const bool gathers = family->gathers;
+    slot.children = family.release(); // freed by the drain when it has passed the last child, or by the gather
+    slot.word.settle(gathers ? State::gathering : State::expanded);
+    pump(seat, stage);
+}
+
+bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
+    StagePoint& point = points_[stage];
+    Stage& what = *plan_.stages[stage];
+    if (!can_take_in(seat, stage)) return false;
+    std::size_t wanted = carry_size(stage);
+    if (what.kind == Kind::fan_out) wanted = 1;
+    if (what.kind == Kind::batch) {
+        if (!partial && point.cells.load(std::memory_order_relaxed) < static_cast<std::int64_t>(what.batch_cells))
+            return false;
+        wanted = most_batched;
+    }
+    if (!may_enter(stage)) return false;
+    seat.carried.clear();
+    std::size_t cells = 0;
+    std::array<Hint, most_carried> hints;
+    bool returned = false;
+    while (seat.carried.size() < wanted) {
+        const std::size_t count = point.queue.take(
+            *seat.tokens[stage], std::span(hints).first(std::min(wanted - seat.carried.size(), most_carried)));
+        if (count == 0) break;
+        for (const Hint& hint : std::span(hints).first(count)) {
+            Slot& slot = directory_[hint.slot];
+            const std::optional<StateWord> was = slot.word.try_claim(hint.version, seat.index);
+            if (!was) continue; // a newer hint leads to it, or the head's way did
+            const bool on_disk = was->place == Place::disk;
+            if (on_disk && !read_back(seat, slot)) continue;
+            if (!pin(seat, slot.family)) {
+                // Its parent is on the way to or from the disk: back into the queue with it.
+                hand_back(seat, slot, stage, Place::memory);
+                returned = true;
+                continue;
+            }
+            if (what.kind == Kind::batch) {
+                const std::size_t cost = what.cells(slot.payload);
+                cells += cost;
+                point.cells.fetch_sub(static_cast<std::int64_t>(cost), std::memory_order_relaxed);
+            }
+            seat.carried.push_back(&slot);
+        }
+        if (returned || (what.kind == Kind::batch && cells >= what.batch_cells)) break;
+    }
+    if (seat.carried.empty()) {
+        step_out(stage);
+        return false;
+    }
+    carry(seat, stage, true);
+    return true;
+}
+
+bool Core::run_stage(SeatState& seat, std::size_t stage) {
+    seat.items.clear();
+    for (Slot* slot : seat.carried) seat.items.push_back({&slot->payload, Outcome::kept, slot});
+    seat.stages[stage].candidates += seat.items.size();
+    ++seat.stages[stage].calls;
+    try {
+        plan_.stages[stage]->run(seat.items, local(seat, stage), *this);
+    } catch (...) {
+        for (Item& item : seat.items) fail(item);
+    }
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < seat.items.size(); ++i) {
+        Slot* slot = seat.carried[i];
+        switch (seat.items[i].outcome) {
+        case Outcome::kept:
+            seat.carried[kept++] = slot;
+            break;
+        case Outcome::dropped:
+            settle(seat, *slot, State::dropped);
+            break;
+        case Outcome::failed:
+            settle(seat, *slot, State::failed);
+            break;
+        }
+    }
+    seat.carried.resize(kept);
+    return kept > 0;
+}
+
+void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
+    const auto start = Clock::now();
+    auto entered = start;
+    const std::size_t first = stage;
+    const std::size_t count = seat.carried.size();
+    for (;; ++stage, inside = false) {
+        const Stage& what = *plan_.stages[stage];
+        if (what.kind == Kind::sink) {
+            park(seat);
+            break;
+        }
+        if (points_[stage].forks && !inside) {
+            publish(seat, seat.carried, stage);
+            break;
+        }
+        if (what.kind == Kind::fan_out) {
+            if (!can_take_in(seat, stage)) {
+                publish(seat, seat.carried, stage);
+            } else {
+                expand(seat, stage);
+            }
+            if (inside) step_out(stage);
+            break;
+        }
+        if (what.kind == Kind::gather) {
+            park(seat);
+            break;
+        }
+        const bool some = run_stage(seat, stage);
+        const auto left = Clock::now();
+        seat.stages[stage].nanoseconds += between(entered, left);
+        entered = left;
+        if (inside) step_out(stage);
+        if (!some) break;
+        // After a batch the road forks: what is more than a group is for others.
+        const std::size_t group = carry_size(stage + 1);
+        if (what.kind == Kind::batch && seat.carried.size() > group && plan_.stages[stage + 1]->kind == Kind::map &&
+            !points_[stage + 1].forks) {
+            const std::vector<Slot*> rest(seat.carried.begin() + static_cast<std::ptrdiff_t>(group),
+                                          seat.carried.end());
+            seat.carried.resize(group);
+            publish(seat, rest, stage + 1);
+        }
+    }
+    // Others read the average, and a lost update costs nothing. One sample moves it by at most a factor of two, so that
+    // being descheduled in the middle of a group does not make groups of one.
+    std::atomic<std::uint64_t>& average = points_[first].nanoseconds;
+    const std::uint64_t old = average.load(std::memory_order_relaxed);
+    std::uint64_t sample = between(start, Clock::now()) / std::max<std::size_t>(count, 1) + 1;
+    if (old != 0) sample = (7 * old + std::min(sample, 8 * old)) / 8 + (sample > old ? 1 : 0);
+    average.store(sample, std::memory_order_relaxed);
+}
+
+/// Back into the queue it came from, unworked.
+void Core::hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place) {
+    const Hint hint{slot.index, slot.word.publish(static_cast<std::uint8_t>(stage), place)};
+    points_[stage].queue.push(*seat.tokens[stage], {&hint, 1});
+    workers_.notify(1);
+}
+
+void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage) {
+    const Stage& what = *plan_.stages[stage];
+    std::vector<Hint>& hints = seat.hints;
+    hints.clear();
+    for (Slot* slot : slots) {
+        if (what.kind == Kind::batch) {
+            points_[stage].cells.fetch_add(static_cast<std::int64_t>(what.cells(slot->payload)),
+                                           std::memory_order_relaxed);
+        }
+        charge(seat, *slot);
+        const bool spill = slot->charged.load(std::memory_order_relaxed) > 0 && governor_.verdict() != Verdict::run &&
+                           far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
+        unpin(seat, slot->family); // before the step: after it the candidate may end elsewhere, and its family with it
+        const std::uint32_t version =
+            slot->word.publish(static_cast<std::uint8_t>(stage), spill ? Place::disk : Place::memory);
+        hints.push_back({slot->index, version});
+    }
+    points_[stage].queue.push(*seat.tokens[stage], hints);
+    workers_.notify(hints.size());
+}
+
+} // namespace spillway::detail

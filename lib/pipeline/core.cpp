@@ -1,0 +1,396 @@
+// Start and end of a run, its errors and its figures.
+#include "pipeline/core.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+
+namespace spillway::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::size_t most_open_items = 1U << 16U; // beyond this, running ahead no longer helps any worker
+constexpr auto progress_period = std::chrono::milliseconds(500);
+
+PoolOptions pool_options(const Options& options) {
+    PoolOptions pool;
+    pool.max_threads = options.threads;
+    pool.memory.memory = options.memory;
+    return pool;
+}
+
+} // namespace
+
+void Stage::run(std::span<Item>, Local*, Run&) {}
+std::unique_ptr<Expansion> Stage::expand(Item&, Parent&, Local*, Run&) {
+    return nullptr;
+}
+void Stage::gather(Item&, Parent&, std::span<Item>, Local*, Run&) {}
+void Stage::end(const Key&) {}
+
+SeatState::SeatState(Directory& directory, std::vector<StagePoint>& points, std::uint16_t seat)
+    : index(seat), free(directory), growing(points.size()), locals(points.size()), stages(points.size()), random(seat) {
+    for (StagePoint& point : points) tokens.push_back(std::make_unique<HintQueue::Tokens>(point.queue));
+}
+
+Core::Core(Plan& plan, Pool& pool, const Options& options)
+    : plan_(plan), pool_(pool), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
+      on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1), points_(plan.stages.size()),
+      seats_(Workers::max_seats), stop_(options.stop) {
+    workers_.check_process();
+    if (plan.stages.empty() || plan.stages.back()->kind != Kind::sink) {
+        throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order() or each()");
+    }
+    if (plan.stages.size() >= StateCell<>::last_stage) {
+        throw Error(ErrorCode::usage, "running " + plan.name, "", "more than 254 stages");
+    }
+    std::vector<std::size_t> open_fan_outs;
+    std::size_t depth = 1;
+    for (std::size_t i = 0; i < plan.stages.size(); ++i) {
+        Stage& stage = *plan.stages[i];
+        points_[i].forks = stage.kind == Kind::batch || stage.limit > 0;
+        if (stage.kind == Kind::fan_out) {
+            open_fan_outs.push_back(i);
+            if (++depth > max_key_depth)
+                throw Error(ErrorCode::usage, "running " + plan.name, stage.name,
+                            "more than 3 fan-outs inside each other");
+        }
+        if (stage.kind == Kind::gather) {
+            if (open_fan_outs.empty())
+                throw Error(ErrorCode::usage, "running " + plan.name, stage.name,
+                            "a gather without a fan-out before it");
+            Stage& fan_out = *plan.stages[open_fan_outs.back()];
+            open_fan_outs.pop_back();
+            fan_out.gathers = true;
+            fan_out.keeps_parent = true;
+            --depth;
+        }
+    }
+    window_ = options.open_items != 0 ? options.open_items : most_open_items;
+    priority = options.priority;
+    open_store(options);
+    order_.push_back({&root_, 0});
+}
+
+Core::~Core() {
+    if (!ended_) {
+        cancel();
+        try {
+            static_cast<void>(finish());
+        } catch (const Error&) { // the handle was dropped: nobody asks how the run ended
+        }
+    }
+}
+
+void Core::open_store(const Options& options) {
+    const auto seats = static_cast<unsigned>(Workers::max_seats);
+    if (options.spill) {
+        if (!options.spill->directory.empty()) store_ = std::make_unique<SpillStore>(*options.spill, seats);
+        return;
+    }
+    const char* wish = std::getenv("TMPDIR");
+    std::string refusal;
+    for (const std::string& directory :
+         {std::string(wish != nullptr ? wish : ""), std::string("/var/tmp"), std::string("/tmp")}) {
+        if (directory.empty()) continue;
+        try {
+            store_ = std::make_unique<SpillStore>(
+                SpillOptions{.directory = directory, .disk_limit = 0, .allow_tmpfs = false}, seats);
+            return;
+        } catch (const Error& error) {
+            refusal = error.what();
+        }
+    }
+    if (log_) log_("nothing will be spilled: " + refusal);
+}
+
+void Core::start() {
+    started_ = Clock::now();
+    const std::size_t known = plan_.source != nullptr ? plan_.source->size() : 0;
+    if (stop_.stop_possible()) on_stop_.emplace(stop_, [this] { cancel(); });
+    workers_.add(*this, known != 0 ? known : Workers::max_seats);
+}
+
+bool Core::over() const noexcept {
+    return stopping_.load(std::memory_order_relaxed) || finished_.load(std::memory_order_acquire);
+}
+
+void Core::end_run(bool by_error) noexcept {
+    if (by_error) {
+        stopping_.store(true, std::memory_order_release);
+    } else {
+        finished_.store(true, std::memory_order_release);
+    }
+    done_.notify_all();
+    room_.notify_all();
+    workers_.notify_all(); // also those that joined for this run only
+}
+
+void Core::record(Error error, const Key& key) {
+    {
+        const std::lock_guard lock(mutex_);
+        // Of several errors the one with the smallest key; a host's wish to stop gives way to what went wrong.
+        const bool better = !error_ || error_->code() == ErrorCode::cancelled ||
+                            (error.code() != ErrorCode::cancelled && key < error_key_);
+        if (better) {
+            error_ = std::move(error);
+            error_key_ = key;
+        }
+    }
+    end_run(true);
+}
+
+void Core::fail(Item& item) {
+    const Key where = key(item);
+    std::optional<Error> error;
+    const auto* slot = static_cast<const Slot*>(item.slot);
+    const std::string doing = "running " + plan_.name;
+    const std::string place = slot != nullptr && where.depth > 0 ? "candidate " + to_string(where) : "source";
+    try {
+        throw;
+    } catch (const Error& own) {
+        error = own;
+    } catch (const std::exception& exception) {
+        error.emplace(ErrorCode::runtime, doing, place, exception.what());
+    } catch (...) {
+        error.emplace(ErrorCode::runtime, doing, place, "an exception of unknown type");
+    }
+    item.outcome = Outcome::failed;
+    if (slot != nullptr && on_error_ && on_error_(*error, where) == Reaction::drop) return;
+    record(*std::move(error), where);
+}
+
+void Core::cancel() {
+    if (!finished_.load(std::memory_order_acquire))
+        record(Error(ErrorCode::cancelled, "running " + plan_.name, "", "stopped on request"), {});
+}
+
+bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
+    workers_.check_process();
+    for (;;) {
+        if (over() || source_done_.load(std::memory_order_relaxed)) {
+            if (stopping()) return false;
+            throw Error(ErrorCode::usage, "pushing into " + plan_.name, "", "it is closed");
+        }
+        const auto ticket = room_.prepare_wait();
+        if (may_open()) {
+            room_.cancel_wait();
+            break;
+        }
+        if (!wait || over()) {
+            room_.cancel_wait();
+            if (!wait) return false;
+            continue;
+        }
+        room_.wait(ticket);
+    }
+    while (pulling_.exchange(true, std::memory_order_acquire))
+        StandardAtomics::pause(); // another host thread, for some nanoseconds
+    struct Release {
+        std::atomic<bool>& pulling;
+        ~Release() { pulling.store(false, std::memory_order_release); }
+    };
+    Hint hint;
+    {
+        const Release release{pulling_};
+        Slot& slot = host_slots_.take();
+        slot.word.fill(StateWord::max_owner - 1);
+        try {
+            emplace(slot.payload, value);
+        } catch (...) {
+            slot.word.release();
+            host_slots_.give(slot);
+            throw;
+        }
+        slot.family = &root_;
+        slot.ordinal = root_.produced++;
+        slot.root.store(slot.ordinal, std::memory_order_relaxed);
+        const PayloadType& type = *slot.payload.type();
+        const std::size_t bytes = type.plain ? 0 : type.footprint(slot.payload.object());
+        slot.charged.store(bytes, std::memory_order_relaxed);
+        if (bytes > 0) governor_.charge(bytes);
+        if (plan_.stages[0]->kind == Kind::batch) {
+            points_[0].cells.fetch_add(static_cast<std::int64_t>(plan_.stages[0]->cells(slot.payload)),
+                                       std::memory_order_relaxed);
+        }
+        root_.append(slot);
+        opened_.fetch_add(1, std::memory_order_relaxed);
+        const bool to_sink = sink_ == 0;
+        if (to_sink) {
+            slot.word.park(Place::memory);
+        } else {
+            hint = {slot.index, slot.word.publish(0, Place::memory)};
+        }
+        if (to_sink) drain_wanted_.store(true, std::memory_order_release);
+    }
+    if (sink_ != 0) points_[0].queue.push(hint);
+    workers_.notify(1);
+    return true;
+}
+
+void Core::close() {
+    while (pulling_.exchange(true, std::memory_order_acquire)) StandardAtomics::pause();
+    source_done_.store(true, std::memory_order_relaxed);
+    root_.closed.store(true, std::memory_order_release);
+    pulling_.store(false, std::memory_order_release);
+    request_drain();
+}
+
+Progress Core::progress() const {
+    Progress progress;
+    progress.sources = opened_.load(std::memory_order_relaxed);
+    progress.finished = passed_.load(std::memory_order_relaxed);
+    progress.expected = plan_.source != nullptr ? plan_.source->size() : 0;
+    progress.memory = static_cast<std::size_t>(governor_.used());
+    progress.spilled_bytes = store_ != nullptr ? store_->statistics().bytes_written : 0;
+    progress.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    return progress;
+}
+
+void Core::tick() noexcept {
+    governor_.tick(Clock::now());
+    if (governor_.verdict() == Verdict::run && regions_.idle() > 0 && !governor_.below_low()) regions_.trim(0);
+    if (!on_progress_) return;
+    const std::int64_t now =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+    std::int64_t due = next_progress_.load(std::memory_order_relaxed);
+    const std::int64_t next = now + std::chrono::nanoseconds(progress_period).count();
+    if (now >= due && next_progress_.compare_exchange_strong(due, next, std::memory_order_relaxed))
+        on_progress_(progress());
+}
+
+bool Core::could_use_more() const noexcept {
+    if (over()) return false;
+    if (!source_done_.load(std::memory_order_relaxed) && plan_.source != nullptr &&
+        !throttled_.load(std::memory_order_relaxed))
+        return true;
+    const auto threads = static_cast<std::int64_t>(workers_.threads());
+    return std::any_of(points_.begin(), points_.end(),
+                       [&](const StagePoint& point) { return point.queue.backlog() > threads; });
+}
+
+bool Core::holds(const Seat& seat) const noexcept {
+    const std::unique_ptr<SeatState>& state = seats_[seat.index];
+    return state != nullptr && std::any_of(state->growing.begin(), state->growing.end(),
+                                           [](const Growing& g) { return g.family != nullptr; });
+}
+
+void Core::leave(Seat& seat) noexcept {
+    std::unique_ptr<SeatState>& state = seats_[seat.index];
+    if (state == nullptr) return;
+    for (Growing& growing : state->growing) growing.expansion.reset();
+    for (std::unique_ptr<Local>& local : state->locals) local.reset();
+    fold(*state);
+    state.reset();
+}
+
+void Core::fold(SeatState& seat) {
+    tell(seat, 0);
+    if (seat.uncharged > 0) governor_.charge(static_cast<std::uint64_t>(seat.uncharged));
+    if (seat.uncharged < 0) governor_.release(static_cast<std::uint64_t>(-seat.uncharged));
+    seat.uncharged = 0;
+    const std::lock_guard lock(mutex_);
+    report_.candidates += seat.candidates;
+    report_.emitted += seat.emitted_count;
+    report_.dropped += seat.dropped + seat.failed;
+    report_.failed += seat.failed;
+    report_.stages.resize(plan_.stages.size());
+    for (std::size_t i = 0; i < seat.stages.size(); ++i) {
+        report_.stages[i].candidates += seat.stages[i].candidates;
+        report_.stages[i].calls += seat.stages[i].calls;
+        report_.stages[i].seconds += static_cast<double>(seat.stages[i].nanoseconds) * 1e-9;
+    }
+}
+
+Report Core::finish() {
+    const std::uint64_t futex_before = 0;
+    if (workers_.is_worker()) {
+        workers_.join(*this, [this] { return over(); });
+    } else {
+        while (!over()) {
+            const auto ticket = done_.prepare_wait();
+            if (over()) {
+                done_.cancel_wait();
+                break;
+            }
+            done_.wait(ticket);
+        }
+    }
+    on_stop_.reset();
+    peak_threads_ = std::max(peak_threads_, workers_.threads());
+    workers_.remove(*this);
+    take_down();
+    ended_ = true;
+    const std::lock_guard lock(mutex_);
+    if (error_) throw *error_;
+    report_.sources = opened_.load(std::memory_order_relaxed);
+    report_.restored = restored_.load(std::memory_order_relaxed);
+    if (store_ != nullptr) {
+        const SpillStatistics spilled = store_->statistics();
+        report_.spilled = spilled.records_written;
+        report_.spilled_bytes = spilled.bytes_written;
+    }
+    report_.futex_calls = workers_.futex_calls() - futex_before;
+    const GovernorFigures figures = governor_.figures();
+    report_.memory_budget = static_cast<std::size_t>(figures.budget);
+    report_.memory_peak = static_cast<std::size_t>(std::max(figures.peak, figures.tracked));
+    report_.threads_peak = peak_threads_;
+    report_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
+    for (std::size_t i = 0; i < report_.stages.size(); ++i) report_.stages[i].name = plan_.stages[i]->name;
+    return report_;
+}
+
+/// After the last worker has left: whatever an early end left behind.
+void Core::take_down() {
+    for (std::unique_ptr<SeatState>& seat : seats_) {
+        if (seat != nullptr) fold(*seat);
+        seat.reset();
+    }
+    std::uint64_t charged = 0;
+    std::vector<Family*> families;
+    for (std::uint32_t i = 0; i < directory_.size(); ++i) {
+        Slot& slot = directory_[i];
+        const StateWord word = slot.word.peek();
+        if (word.state == State::free) continue;
+        if (slot.children != nullptr) families.push_back(slot.children);
+        if (word.place == Place::disk && store_ != nullptr) store_->release(slot.place);
+        charged += slot.charged.exchange(0, std::memory_order_relaxed);
+        slot.payload.reset();
+        const std::unique_ptr<Slab> slab(std::exchange(slot.slab, nullptr));
+        slot.word.release();
+    }
+    for (Family* family : families) free_family(*family);
+    governor_.release(charged);
+}
+
+RunHandle::RunHandle(Plan& plan, const Options& options)
+    : own_pool_(std::make_unique<Pool>(pool_options(options))),
+      core_(std::make_unique<Core>(plan, *own_pool_, options)) {
+    core_->start();
+}
+
+RunHandle::RunHandle(Plan& plan, Pool& pool, const Options& options)
+    : core_(std::make_unique<Core>(plan, pool, options)) {
+    core_->start();
+}
+
+RunHandle::RunHandle(RunHandle&&) noexcept = default;
+RunHandle::~RunHandle() = default;
+bool RunHandle::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
+    return core_->push(emplace, value, wait);
+}
+void RunHandle::close() {
+    core_->close();
+}
+void RunHandle::cancel() {
+    core_->cancel();
+}
+Progress RunHandle::progress() const {
+    return core_->progress();
+}
+Report RunHandle::wait() {
+    return core_->finish();
+}
+
+} // namespace spillway::detail

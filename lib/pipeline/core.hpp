@@ -1,0 +1,207 @@
+// The compiled core of a run: the way of candidates from the source through the stages to the ordered sink.
+//
+//     worker:   pull or take  ->  carry through stages  ->  park  ->  drain
+//
+// A worker carries candidates depth-first and queues them only where the road forks: before a batched or limited stage,
+// after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
+// a time does. Files: core.cpp start and end; carry.cpp the way through the stages; order.cpp the drain, families and
+// gathers; memory.cpp charging, spilling, restoring.
+#pragma once
+
+#include "directory/directory.hpp"
+#include "pool/drain.hpp"
+#include "pool/hint_queue.hpp"
+#include "pool/workers.hpp"
+#include "spill/store.hpp"
+#include "spillway/detail/run.hpp"
+#include "spillway/detail/stage.hpp"
+#include "spillway/region.hpp"
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <vector>
+
+namespace spillway::detail {
+
+/// Where candidates wait for a stage, and what the stage has cost so far.
+struct StagePoint {
+    HintQueue queue;
+    alignas(cache_line_pair) std::atomic<std::int64_t> cells{0}; ///< batch: cost of what is queued.
+    std::atomic<std::uint32_t> inside{0};                        ///< limit: workers inside.
+    std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
+    bool forks = false; ///< Whether a candidate that comes here is queued rather than carried on.
+};
+
+/// A fan-out going on at a seat: its coroutine may hold on to the seat's local state, so no other seat resumes it.
+struct Growing {
+    Family* family = nullptr;
+    std::unique_ptr<Expansion> expansion;
+};
+
+struct StageTally {
+    std::uint64_t candidates = 0, calls = 0;
+    std::uint64_t nanoseconds = 0;
+};
+
+/// What one seat has of a run. Touched by the seat's thread only.
+struct SeatState {
+    SeatState(Directory& directory, std::vector<StagePoint>& points, std::uint16_t seat);
+
+    std::uint16_t index;
+    FreeSlots free;
+    std::vector<std::unique_ptr<HintQueue::Tokens>> tokens;
+    std::vector<Growing> growing;               ///< By stage. Destroyed before locals, which it may look into.
+    std::vector<std::unique_ptr<Local>> locals; ///< By stage.
+    std::vector<std::unique_ptr<Slab>> slabs;   ///< Empty ones, for reuse.
+    std::vector<std::byte> buffer;              ///< For encoding and decoding.
+    std::vector<Item> items;
+    std::vector<Slot*> carried;
+    std::vector<Slot*> emitted;
+    std::vector<Hint> hints;
+    std::vector<Family*> ended; ///< One entry for each child that ended and is not yet counted.
+    std::vector<StageTally> stages;
+    std::int64_t uncharged = 0; ///< Bytes not yet told to the governor.
+    std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
+    std::uint64_t random = 0;
+    std::uint32_t rounds = 0;
+};
+
+class Core final : public Work, public Run {
+public:
+    Core(Plan& plan, Pool& pool, const Options& options);
+    ~Core() override;
+
+    void start();
+    bool push(void (*emplace)(Payload&, void*), void* value, bool wait);
+    void close();
+    void cancel();
+    [[nodiscard]] Progress progress() const;
+    /// Waits for the end, takes everything down, and reports or throws.
+    Report finish();
+
+    // Work
+    bool run_some(Seat& seat) override;
+    void leave(Seat& seat) noexcept override;
+    [[nodiscard]] bool holds(const Seat& seat) const noexcept override;
+    void tick() noexcept override;
+    [[nodiscard]] bool could_use_more() const noexcept override;
+
+    // Run
+    [[nodiscard]] Key key(const Item& item) const override;
+    [[nodiscard]] std::pmr::memory_resource& memory(const Item& item) override;
+    [[nodiscard]] bool stopping() const noexcept override { return stopping_.load(std::memory_order_relaxed); }
+    void fail(Item& item) override;
+
+private:
+    // core.cpp
+    void record(Error error, const Key& key);
+    void end_run(bool by_error) noexcept;
+    [[nodiscard]] bool over() const noexcept;
+    void open_store(const Options& options);
+    void fold(SeatState& seat);
+    void take_down();
+    void free_family(Family& family);
+
+    // carry.cpp
+    bool work(SeatState& seat);
+    bool pull(SeatState& seat);
+    bool pump(SeatState& seat, std::size_t stage);
+    bool take(SeatState& seat, std::size_t stage, bool partial);
+    void carry(SeatState& seat, std::size_t stage, bool inside);
+    bool run_stage(SeatState& seat, std::size_t stage);
+    void expand(SeatState& seat, std::size_t stage);
+    void close_family(SeatState& seat, Growing growing);
+    void publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
+    void hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place);
+    [[nodiscard]] std::size_t carry_size(std::size_t stage) const noexcept;
+    [[nodiscard]] bool may_enter(std::size_t stage) noexcept;
+    void step_out(std::size_t stage) noexcept;
+    [[nodiscard]] bool may_open() noexcept;
+    [[nodiscard]] Local* local(SeatState& seat, std::size_t stage);
+    [[nodiscard]] bool can_take_in(SeatState& seat, std::size_t stage) const noexcept;
+
+    // order.cpp
+    void park(SeatState& seat);
+    void settle(SeatState& seat, Slot& slot, State state);
+    Slot* drain(SeatState& seat, bool want_head);
+    void walk(SeatState& seat, bool want_head, Slot*& head);
+    void emit(SeatState& seat);
+    void free_slot(SeatState& seat, Slot& slot);
+    void count_ended(SeatState& seat);
+    void fire(SeatState& seat, Family& family);
+    void request_drain() noexcept;
+
+    // memory.cpp
+    void charge(SeatState& seat, Slot& slot);
+    void discharge(SeatState& seat, Slot& slot);
+    void tell(SeatState& seat, std::int64_t bytes);
+    [[nodiscard]] bool far_behind_head(std::uint64_t root) const noexcept;
+    bool write_out(SeatState& seat, Slot& slot);
+    bool read_back(SeatState& seat, Slot& slot);
+    void relieve(SeatState& seat);
+    [[nodiscard]] bool pin(SeatState& seat, Family* family);
+    [[nodiscard]] bool pin_soon(SeatState& seat, Family* family);
+    void unpin(SeatState& seat, Family* family);
+    void release_slab(SeatState& seat, Slot& slot);
+
+    static constexpr std::size_t most_carried = 16;   // keeps the items of a group in the first-level cache
+    static constexpr std::size_t most_batched = 1024; // bounds what one batch may hold of the memory outside the marks
+
+    Plan& plan_;
+    Pool& pool_;
+    Workers& workers_;
+    Governor& governor_;
+    std::function<Reaction(const Error&, const Key&)> on_error_;
+    std::function<void(const Progress&)> on_progress_;
+    std::function<void(std::string_view)> log_;
+    std::size_t window_; // most open source items
+    std::size_t sink_;   // index of the sink: the last stage
+
+    Directory directory_;
+    RegionPool regions_;
+    std::unique_ptr<SpillStore> store_; // none: nothing spills
+    std::vector<StagePoint> points_;
+    std::vector<std::unique_ptr<SeatState>> seats_; // by seat index; each element is touched by its seat's thread only
+
+    Family root_;                                               // the source's items, in order
+    alignas(cache_line_pair) std::atomic<bool> pulling_{false}; // guards the source and the producer side of root_
+    std::atomic<bool> source_done_{false};
+    std::atomic<bool> throttled_{false};
+    alignas(cache_line_pair) std::atomic<std::uint64_t> opened_{0};
+    alignas(cache_line_pair) std::atomic<std::uint64_t> passed_{
+        0};             // source items that the drain has passed: the head's ordinal
+    EventCount<> room_; // hosts that wait to push
+
+    struct Cursor {
+        Family* family;
+        std::size_t index; // in the family's oldest chunk
+    };
+    Drain<> drain_;
+    std::atomic<bool> drain_wanted_{false};
+    std::vector<Cursor> order_;        // guarded by drain_; from the source's family down to the head of the order
+    std::atomic<bool> pressed_{false}; // the head waits for a fan-out that others are in the middle of
+    std::atomic<const Family*> starving_{nullptr}; // the family whose next entry the drain waits for
+
+    alignas(cache_line_pair) std::atomic<bool> stopping_{false};
+    std::atomic<bool> finished_{false};
+    std::atomic<std::uint64_t> parked_bytes_{0};
+    std::atomic<std::uint64_t> restored_{0};
+    EventCount<> done_;
+    mutable std::mutex mutex_; // errors and the report: off the data path
+    std::optional<Error> error_;
+    Key error_key_;
+    Report report_;
+    std::chrono::steady_clock::time_point started_;
+    std::atomic<std::int64_t> next_progress_{0};
+    std::size_t peak_threads_ = 0;
+    std::optional<std::stop_callback<std::function<void()>>> on_stop_;
+    std::stop_token stop_;
+    FreeSlots host_slots_{directory_}; // guarded by pulling_
+    bool ended_ = false;
+};
+
+} // namespace spillway::detail

@@ -1,0 +1,211 @@
+// What candidates cost in memory, and how they go to disk and come back.
+#include "pipeline/core.hpp"
+
+#include <algorithm>
+#include <thread>
+
+namespace spillway::detail {
+namespace {
+
+/// Changes are told to the governor in steps of this many bytes for each seat: exact enough, and its counter is not
+/// contended.
+constexpr std::int64_t told_bytes = 256 * 1024;
+
+/// A payload below this is not worth a record of its own.
+constexpr std::size_t worth_writing = 512;
+
+/// A scan for victims looks at this many slots and writes at most this many of them.
+constexpr std::size_t scanned = 64, most_victims = 4;
+
+} // namespace
+
+void Core::tell(SeatState& seat, std::int64_t bytes) {
+    seat.uncharged += bytes;
+    if (seat.uncharged > told_bytes) {
+        governor_.charge(static_cast<std::uint64_t>(std::exchange(seat.uncharged, 0)));
+    } else if (seat.uncharged < -told_bytes) {
+        governor_.release(static_cast<std::uint64_t>(-std::exchange(seat.uncharged, 0)));
+    }
+}
+
+void Core::charge(SeatState& seat, Slot& slot) {
+    std::size_t bytes = slot.slab != nullptr ? slot.slab->bytes() : 0;
+    const PayloadType& type = *slot.payload.type();
+    if (!type.plain && slot.payload.object() != nullptr) bytes += type.footprint(slot.payload.object());
+    const std::size_t had = slot.charged.load(std::memory_order_relaxed);
+    if (bytes == had) return;
+    slot.charged.store(bytes, std::memory_order_relaxed);
+    tell(seat, static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(had));
+}
+
+void Core::discharge(SeatState& seat, Slot& slot) {
+    const std::size_t had = slot.charged.load(std::memory_order_relaxed);
+    if (had == 0) return;
+    slot.charged.store(0, std::memory_order_relaxed);
+    tell(seat, -static_cast<std::int64_t>(had));
+}
+
+std::pmr::memory_resource& Core::memory(const Item& item) {
+    auto& slot = *static_cast<Slot*>(item.slot);
+    if (slot.slab == nullptr) {
+        SeatState& seat = *seats_[slot.word.peek().owner];
+        if (seat.slabs.empty()) seat.slabs.push_back(std::make_unique<Slab>(regions_, seat.index));
+        slot.slab = seat.slabs.back().release();
+        seat.slabs.pop_back();
+    }
+    return *slot.slab;
+}
+
+void Core::release_slab(SeatState& seat, Slot& slot) {
+    if (slot.slab == nullptr) return;
+    std::unique_ptr<Slab> slab(std::exchange(slot.slab, nullptr));
+    slab->release();
+    if (seat.slabs.size() < most_carried) seat.slabs.push_back(std::move(slab));
+}
+
+/// Near the head, a candidate is needed so soon that writing it would only cost.
+bool Core::far_behind_head(std::uint64_t root) const noexcept {
+    return root > passed_.load(std::memory_order_relaxed) + 2 * workers_.threads();
+}
+
+/// To disk, if there is one and it takes it. The caller owns the slot, and says by its next step where the payload is.
+bool Core::write_out(SeatState& seat, Slot& slot) {
+    if (store_ == nullptr || slot.charged.load(std::memory_order_relaxed) < worth_writing) return false;
+    seat.buffer.clear();
+    Writer writer(seat.buffer);
+    slot.payload.type()->encode(writer, slot.payload.object());
+    const SpillResult written =
+        store_->write(seat.index, key(Item{nullptr, Outcome::kept, &slot}).ordinals, seat.buffer);
+    if (!written) return false; // full or failing: it stays in memory, and sources are held back instead
+    slot.place = written.place;
+    slot.payload.reset();
+    release_slab(seat, slot);
+    discharge(seat, slot);
+    governor_.note_spilled(seat.buffer.size());
+    return true;
+}
+
+/// From disk. The caller owns the slot. False: it cannot be read, and the run has failed.
+bool Core::read_back(SeatState& seat, Slot& slot) {
+    try {
+        store_->read(slot.place, seat.buffer);
+        Reader reader(seat.buffer, static_cast<Parent*>(slot.family), nullptr);
+        slot.payload.type()->decode(reader, slot.payload);
+        reader.expect_end();
+        store_->release(slot.place);
+    } catch (const Error& error) {
+        record(error, key(Item{nullptr, Outcome::kept, &slot}));
+        end_run(true);
+        return false;
+    }
+    restored_.fetch_add(1, std::memory_order_relaxed);
+    slot.word.loaded(seat.index);
+    return true;
+}
+
+/// Writes out some candidates that will be needed last.
+void Core::relieve(SeatState& seat) {
+    if (store_ == nullptr) return;
+    const std::uint32_t size = directory_.size();
+    if (size == 0) return;
+    struct Victim {
+        std::uint64_t root;
+        std::uint32_t index;
+        StateWord word;
+    };
+    std::array<Victim, scanned> victims{};
+    std::size_t found = 0;
+    for (std::size_t i = 0; i < scanned; ++i) {
+        seat.random = seat.random * 6364136223846793005U + 1442695040888963407U; // Knuth's MMIX generator
+        Slot& slot = directory_[static_cast<std::uint32_t>((seat.random >> 33U) % size)];
+        const StateWord word = slot.word.peek();
+        if ((word.state != State::ready && word.state != State::parked) || word.place != Place::memory) continue;
+        if (slot.charged.load(std::memory_order_relaxed) < worth_writing) continue;
+        const std::uint64_t root = slot.root.load(std::memory_order_relaxed);
+        if (far_behind_head(root)) victims[found++] = {root, slot.index, word};
+    }
+    std::sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(found),
+              [](const Victim& a, const Victim& b) { return a.root > b.root; });
+    std::size_t written = 0;
+    for (std::size_t i = 0; i < found && written < most_victims; ++i) {
+        Slot& slot = directory_[victims[i].index];
+        if (!slot.word.try_spill(victims[i].word, seat.index)) continue;
+        const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
+        const bool done = write_out(seat, slot);
+        if (done) ++written;
+        const Place place = done ? Place::disk : Place::memory;
+        if (victims[i].word.state == State::parked) {
+            if (done) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+            slot.word.park(place);
+            request_drain(); // the drain may have come by and found it moving
+        } else {
+            hand_back(seat, slot, victims[i].word.stage, place);
+        }
+        if (!done) break; // the disk does not take it: the next one would fare no better
+    }
+}
+
+/// Pins the parents that the family's children look into. False: one is being moved by another thread; none is pinned
+/// then.
+bool Core::pin(SeatState& seat, Family* family) {
+    for (Family* at = family; at != &root_; at = at->parent->family) {
+        if (!plan_.stages[at->stage]->keeps_parent) continue;
+        const Pin pinned = at->pins.try_pin();
+        if (pinned == Pin::held) continue;
+        if (pinned == Pin::cold) {
+            try {
+                store_->read(at->place, seat.buffer);
+                Reader reader(seat.buffer, at->above, nullptr);
+                at->payload.type()->decode(reader, at->payload);
+                reader.expect_end();
+                store_->release(at->place);
+                at->charged = at->payload.type()->footprint(at->payload.object());
+                tell(seat, static_cast<std::int64_t>(at->charged));
+                restored_.fetch_add(1, std::memory_order_relaxed);
+                at->pins.loaded();
+                continue;
+            } catch (const Error& error) {
+                record(error, at->key);
+                end_run(true);
+                at->pins.not_loaded();
+            }
+        }
+        for (Family* undo = family; undo != at; undo = undo->parent->family) {
+            if (plan_.stages[undo->stage]->keeps_parent) undo->pins.unpin();
+        }
+        return false;
+    }
+    return true;
+}
+
+/// Pins, waiting out a move of the parent by another thread: for the drain and the gather, which cannot come back
+/// later. False: the run has failed.
+bool Core::pin_soon(SeatState& seat, Family* family) {
+    while (!pin(seat, family)) {
+        if (stopping()) return false;
+        std::this_thread::yield();
+    }
+    return true;
+}
+
+void Core::unpin(SeatState& seat, Family* family) {
+    for (Family* at = family; at != &root_; at = at->parent->family) {
+        if (!plan_.stages[at->stage]->keeps_parent) continue;
+        const bool last = at->pins.unpin();
+        if (!last || store_ == nullptr || governor_.verdict() == Verdict::run || !far_behind_head(at->root)) continue;
+        if (!at->pins.try_spill()) continue;
+        seat.buffer.clear();
+        Writer writer(seat.buffer);
+        at->payload.type()->encode(writer, at->payload.object());
+        const SpillResult written = store_->write(seat.index, at->key.ordinals, seat.buffer);
+        if (written) {
+            at->place = written.place;
+            at->payload.reset();
+            tell(seat, -static_cast<std::int64_t>(std::exchange(at->charged, 0)));
+            governor_.note_spilled(seat.buffer.size());
+        }
+        at->pins.spilled(static_cast<bool>(written));
+    }
+}
+
+} // namespace spillway::detail

@@ -1,0 +1,288 @@
+// The order of the output: parking, the drain that walks it, families and gathers.
+#include "pipeline/core.hpp"
+
+#include <algorithm>
+
+namespace spillway::detail {
+
+Key Core::key(const Item& item) const {
+    Key key;
+    const auto* slot = static_cast<const Slot*>(item.slot);
+    if (slot == nullptr || slot->family == nullptr) return key;
+    key = slot->family->key;
+    key.ordinals[key.depth++] = slot->ordinal;
+    return key;
+}
+
+void Core::free_slot(SeatState& seat, Slot& slot) {
+    slot.payload.reset();
+    release_slab(seat, slot);
+    discharge(seat, slot);
+    slot.family = nullptr;
+    slot.children = nullptr;
+    slot.word.release();
+    seat.free.give(slot);
+}
+
+/// seat.carried have passed their last stage: into their place in the order, or to the gather that waits for them.
+void Core::park(SeatState& seat) {
+    const bool to_gather = !seat.carried.empty() && seat.carried.front()->family->gathers;
+    for (Slot* slot : seat.carried) {
+        charge(seat, *slot);
+        const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
+        const bool spill = bytes > 0 && governor_.verdict() != Verdict::run &&
+                           far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
+        if (bytes > 0 && !spill) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        if (to_gather) seat.ended.push_back(slot->family);
+        unpin(seat, slot->family);
+        slot->word.park(spill ? Place::disk : Place::memory);
+    }
+    if (!to_gather) drain(seat, false);
+}
+
+/// Ends a candidate without a result; its place in the order is passed over.
+void Core::settle(SeatState& seat, Slot& slot, State state) {
+    ++(state == State::failed ? seat.failed : seat.dropped);
+    slot.payload.reset();
+    release_slab(seat, slot);
+    discharge(seat, slot);
+    Family& family = *slot.family;
+    const bool gathers = family.gathers;
+    unpin(seat, &family);
+    slot.word.settle(state);
+    if (gathers) {
+        seat.ended.push_back(&family);
+    } else {
+        drain_wanted_.store(true, std::memory_order_release);
+    }
+}
+
+void Core::request_drain() noexcept {
+    drain_wanted_.store(true, std::memory_order_release);
+    workers_.notify(1);
+}
+
+/// Walks the order as far as it is done. With want_head, claims the head if it is ready, for the caller to carry.
+Slot* Core::drain(SeatState& seat, bool want_head) {
+    Slot* head = nullptr;
+    // Release: pairs with the exchange in the body, so that a walk that takes this request sees what was parked before
+    // it.
+    drain_wanted_.store(true, std::memory_order_release);
+    drain_.run(
+        [&] {
+            drain_wanted_.exchange(false, std::memory_order_acquire);
+            walk(seat, want_head, head);
+        },
+        [&] { return head == nullptr && drain_wanted_.load(std::memory_order_relaxed); });
+    return head;
+}
+
+void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
+    starving_.store(nullptr, std::memory_order_relaxed);
+    pressed_.store(false, std::memory_order_relaxed);
+    const std::uint64_t passed_before = passed_.load(std::memory_order_relaxed);
+    std::uint64_t passed = passed_before;
+    bool blocked = false;
+    while (!blocked && !order_.empty() && !stopping()) {
+        Cursor& at = order_.back();
+        Family& family = *at.family;
+        const bool closed =
+            family.closed.load(std::memory_order_acquire); // before the entry: entries precede the close
+        if (at.index == Family::chunk_entries) {
+            if (family.first->next.load(std::memory_order_acquire) != nullptr) {
+                family.pop_chunk();
+                at.index = 0;
+            }
+        }
+        const std::uint32_t entry =
+            at.index < Family::chunk_entries ? family.first->slots[at.index].load(std::memory_order_acquire) : 0;
+        if (entry == 0) {
+            if (!closed) {
+                starving_.store(&family, std::memory_order_relaxed);
+                // Above the hold mark its producer may be asleep, and is the only one who can go on.
+                if (governor_.verdict() == Verdict::hold) workers_.notify_all();
+                break;
+            }
+            emit(seat);
+            order_.pop_back();
+            if (family.parent == nullptr) {
+                passed_.store(passed, std::memory_order_relaxed);
+                end_run(false);
+                return;
+            }
+            plan_.stages[sink_]->end(family.key);
+            Slot& parent = *family.parent;
+            free_family(family);
+            free_slot(seat, parent);
+            Cursor& above = order_.back();
+            above.family->first->slots[above.index++].store(0,
+                                                            std::memory_order_relaxed); // its index may be in use again
+            if (above.family->parent == nullptr) ++passed;
+            continue;
+        }
+        Slot& slot = directory_[entry - 1];
+        const StateWord word = slot.word.peek();
+        switch (word.state) {
+        case State::parked:
+            if (!slot.word.try_take(word, seat.index)) {
+                blocked = true; // a spill was faster; whoever writes it asks for a drain when done
+                break;
+            }
+            if (word.place == Place::memory) {
+                const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
+                if (bytes > 0) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+            } else if (!read_back(seat, slot)) {
+                return; // the run has failed
+            }
+            if (!pin_soon(seat, slot.family)) return;
+            seat.emitted.push_back(&slot);
+            family.first->slots[at.index++].store(0, std::memory_order_relaxed);
+            if (family.parent == nullptr) ++passed;
+            if (seat.emitted.size() == most_carried) emit(seat);
+            break;
+        case State::dropped:
+        case State::failed:
+            emit(seat);
+            free_slot(seat, slot);
+            family.first->slots[at.index++].store(0, std::memory_order_relaxed);
+            if (family.parent == nullptr) ++passed;
+            break;
+        case State::expanded:
+            order_.push_back({slot.children, 0});
+            break;
+        case State::ready:
+            blocked = true;
+            if (want_head && !can_take_in(seat, word.stage)) {
+                // It needs the fan-out that this seat is in the middle of: that must end first, room or not.
+                pressed_.store(true, std::memory_order_relaxed);
+                workers_.notify_all();
+            } else if (want_head && may_enter(word.stage)) {
+                if (slot.word.try_claim(word.version, seat.index)) {
+                    if (word.place == Place::disk && !read_back(seat, slot)) return;
+                    if (pin(seat, slot.family)) {
+                        if (plan_.stages[word.stage]->kind == Kind::batch) {
+                            points_[word.stage].cells.fetch_sub(
+                                static_cast<std::int64_t>(plan_.stages[word.stage]->cells(slot.payload)),
+                                std::memory_order_relaxed);
+                        }
+                        head = &slot;
+                        break;
+                    }
+                    hand_back(seat, slot, word.stage, Place::memory);
+                }
+                step_out(word.stage);
+            }
+            break;
+        default:
+            blocked = true;
+            break;
+        }
+    }
+    emit(seat);
+    if (passed != passed_before) {
+        passed_.store(passed, std::memory_order_relaxed);
+        if (throttled_.load(std::memory_order_relaxed)) {
+            room_.notify(1);
+            workers_.notify(1);
+        }
+    }
+}
+
+/// Gives seat.emitted to the sink and frees them. Only inside the drain.
+void Core::emit(SeatState& seat) {
+    if (seat.emitted.empty()) return;
+    std::array<Item, most_carried> items;
+    const std::size_t count = seat.emitted.size();
+    for (std::size_t i = 0; i < count; ++i) items[i] = {&seat.emitted[i]->payload, Outcome::kept, seat.emitted[i]};
+    seat.stages[sink_].candidates += count;
+    ++seat.stages[sink_].calls;
+    try {
+        plan_.stages[sink_]->run(std::span(items).first(count), local(seat, sink_), *this);
+        seat.emitted_count += count;
+    } catch (...) {
+        fail(items[0]);
+        end_run(true); // what the sink has not written cannot be left out in silence
+    }
+    for (Slot* slot : seat.emitted) {
+        unpin(seat, slot->family);
+        free_slot(seat, *slot);
+    }
+    seat.emitted.clear();
+}
+
+void Core::free_family(Family& family) {
+    if (family.charged > 0) governor_.release(family.charged);
+    if (store_ != nullptr && family.pins.is_on_disk()) store_->release(family.place);
+    const std::unique_ptr<Family> gone(&family);
+}
+
+/// For each child that ended, one less to wait for. The last one of a closed family fires the gather.
+void Core::count_ended(SeatState& seat) {
+    while (!seat.ended.empty()) {
+        Family& family = *seat.ended.back();
+        seat.ended.pop_back();
+        // Acquire and release: whoever takes the last one sees what every child left.
+        if (family.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) fire(seat, family);
+    }
+}
+
+void Core::fire(SeatState& seat, Family& family) {
+    Slot& parent = *family.parent;
+    parent.word.carry(seat.index); // Gathering has one owner: whoever ended the last child
+    if (!pin_soon(seat, &family)) return;
+    std::vector<Slot*> children;
+    for (Family::Chunk* chunk = family.first; chunk != nullptr; chunk = chunk->next.load(std::memory_order_acquire)) {
+        for (std::atomic<std::uint32_t>& entry : chunk->slots) {
+            const std::uint32_t index = entry.exchange(0, std::memory_order_acquire);
+            if (index != 0) children.push_back(&directory_[index - 1]);
+        }
+    }
+    std::vector<Item> items;
+    for (Slot* slot : children) {
+        for (;;) {
+            const StateWord word = slot->word.peek();
+            if (word.state == State::dropped || word.state == State::failed) break;
+            if (word.state != State::parked || !slot->word.try_take(word, seat.index)) {
+                StandardAtomics::pause(); // being written out; that ends
+                continue;
+            }
+            if (word.place == Place::memory) {
+                const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
+                if (bytes > 0) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+            } else if (!read_back(seat, *slot)) {
+                return; // the run has failed
+            }
+            items.push_back({&slot->payload, Outcome::kept, slot});
+            break;
+        }
+    }
+    std::size_t gather = family.stage + 1;
+    for (std::size_t depth = 1; depth > 0; ++gather) {
+        const Kind kind = plan_.stages[gather]->kind;
+        if (kind == Kind::gather) --depth;
+        if (kind == Kind::fan_out && plan_.stages[gather]->gathers) ++depth;
+    }
+    --gather;
+    Item item{&parent.payload, Outcome::kept, &parent};
+    ++seat.stages[gather].calls;
+    seat.stages[gather].candidates += items.size();
+    try {
+        if (family.broken)
+            item.outcome = Outcome::failed;
+        else
+            plan_.stages[gather]->gather(item, family, items, local(seat, gather), *this);
+    } catch (...) {
+        fail(item);
+    }
+    for (Slot* slot : children) free_slot(seat, *slot);
+    free_family(family);
+    parent.children = nullptr;
+    if (item.outcome != Outcome::kept) {
+        settle(seat, parent, item.outcome == Outcome::dropped ? State::dropped : State::failed);
+        return;
+    }
+    seat.carried.assign(1, &parent);
+    carry(seat, gather + 1, false);
+}
+
+} // namespace spillway::detail

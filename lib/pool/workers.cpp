@@ -1,0 +1,292 @@
+#include "pool/workers.hpp"
+
+#include "spillway/error.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <system_error>
+
+#include <unistd.h>
+
+namespace spillway::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr auto tick_period =
+    std::chrono::milliseconds(10);                        // how soon pressure is seen, and a second doubling of threads
+constexpr auto spin_time = std::chrono::microseconds(15); // about what a futex wake-up costs the waker and the woken
+constexpr auto retire_after = std::chrono::seconds(5);    // idle longer than any gap between regions
+
+std::int64_t now_ns() noexcept {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+} // namespace
+
+struct Workers::Desk {
+    Seat seat;
+    std::thread thread;
+    std::thread::id worker; // whose desk it is now; guarded by Workers::mutex_
+    bool taken = false;     // guarded by Workers::mutex_
+    bool lent = false;      // a host's thread sits here: it does one work only
+    std::uint64_t seen_version = 0;
+    std::vector<Work*> works; // touched by the desk's thread only, under Workers::mutex_
+};
+
+Workers::Workers(PoolOptions options) : options_(std::move(options)), process_(::getpid()), governor_(options_.memory) {
+    if (options_.max_threads == 0)
+        options_.max_threads = std::max<std::size_t>(allowed_threads(), options_.min_threads);
+    options_.max_threads = std::clamp<std::size_t>(options_.max_threads, 1, max_seats / 2);
+    options_.min_threads = std::clamp<std::size_t>(options_.min_threads, 1, options_.max_threads);
+}
+
+Workers::~Workers() {
+    closing_.store(true, std::memory_order_release);
+    events_.notify_all();
+    for (const std::unique_ptr<Desk>& desk : desks_) {
+        if (!desk->thread.joinable()) continue;
+        if (::getpid() == process_) {
+            desk->thread.join();
+        } else {
+            desk->thread.detach(); // after fork the thread does not exist here
+        }
+    }
+}
+
+void Workers::check_process() const {
+    if (::getpid() != process_) {
+        throw Error(ErrorCode::fork, "using a pool", "", "it was made before fork(); make one in the child process");
+    }
+}
+
+void Workers::add(Work& work, std::size_t pieces) {
+    const std::lock_guard lock(mutex_);
+    const auto place =
+        std::find_if(works_.begin(), works_.end(), [&](const Work* other) { return other->priority < work.priority; });
+    works_.insert(place, &work);
+    works_version_.fetch_add(1, std::memory_order_release);
+    const std::size_t wanted = std::clamp(pieces, options_.min_threads, options_.max_threads);
+    if (threads_ < wanted) spawn(wanted - threads_);
+    if (threads_ == 0) {
+        works_.erase(std::find(works_.begin(), works_.end(), &work));
+        throw Error(ErrorCode::runtime, "starting workers", "", "the system refuses to create a single thread");
+    }
+    events_.notify_all();
+}
+
+void Workers::remove(Work& work) {
+    {
+        const std::lock_guard lock(mutex_);
+        works_.erase(std::find(works_.begin(), works_.end(), &work));
+        works_version_.fetch_add(1, std::memory_order_release);
+    }
+    events_.notify_all();
+    const auto left = [&] {
+        const std::lock_guard lock(mutex_);
+        return std::none_of(desks_.begin(), desks_.end(), [&](const std::unique_ptr<Desk>& desk) {
+            return std::find(desk->works.begin(), desk->works.end(), &work) != desk->works.end();
+        });
+    };
+    while (!left()) {
+        const auto ticket = left_.prepare_wait();
+        if (left()) {
+            left_.cancel_wait();
+            break;
+        }
+        left_.wait(ticket);
+    }
+}
+
+void Workers::spawn(std::size_t count) {
+    for (std::size_t i = 0; i < count; ++i) {
+        auto free =
+            std::find_if(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& desk) { return !desk->taken; });
+        if (free == desks_.end()) {
+            if (desks_.size() == max_seats) return;
+            desks_.push_back(std::make_unique<Desk>());
+            free = std::prev(desks_.end());
+            (*free)->seat.index = static_cast<std::uint16_t>(desks_.size() - 1);
+        }
+        Desk& desk = **free;
+        if (desk.thread.joinable()) desk.thread.join(); // it has retired: it holds no lock and is on its way out
+        desk.taken = true;
+        desk.lent = false;
+        desk.seen_version = 0;
+        threads_.fetch_add(1, std::memory_order_relaxed);
+        try {
+            desk.thread = std::thread([this, &desk] { work_at(desk); });
+            desk.worker = desk.thread.get_id();
+        } catch (const std::system_error&) {
+            desk.taken = false; // fewer threads, not a failed run
+            threads_.fetch_sub(1, std::memory_order_relaxed);
+            return;
+        }
+    }
+}
+
+void Workers::refresh(Desk& desk) {
+    for (;;) {
+        std::vector<Work*> gone;
+        {
+            const std::lock_guard lock(mutex_);
+            const auto removed = [&](Work* work) {
+                return std::find(works_.begin(), works_.end(), work) == works_.end();
+            };
+            std::copy_if(desk.works.begin(), desk.works.end(), std::back_inserter(gone), removed);
+            if (gone.empty()) {
+                desk.works = works_;
+                desk.seen_version = works_version_.load(std::memory_order_relaxed);
+                return;
+            }
+        }
+        for (Work* work : gone) work->leave(desk.seat); // still among desk.works, so that remove() waits for it
+        {
+            const std::lock_guard lock(mutex_);
+            std::erase_if(desk.works,
+                          [&](Work* work) { return std::find(gone.begin(), gone.end(), work) != gone.end(); });
+        }
+        left_.notify_all();
+    }
+}
+
+void Workers::leave_all(Desk& desk) {
+    for (Work* work : desk.works) work->leave(desk.seat);
+    {
+        const std::lock_guard lock(mutex_);
+        desk.works.clear();
+    }
+    left_.notify_all();
+}
+
+bool Workers::work_once(Desk& desk) {
+    if (works_version_.load(std::memory_order_acquire) != desk.seen_version) refresh(desk);
+    for (Work* work : desk.works) {
+        if (work->run_some(desk.seat)) {
+            tick_if_due(desk);
+            return true;
+        }
+    }
+    return false;
+}
+
+void Workers::tick_if_due(const Desk& desk) {
+    const std::int64_t now = now_ns();
+    std::int64_t due = next_tick_.load(std::memory_order_relaxed);
+    if (now < due) return;
+    // Relaxed: the winner alone ticks, and what it reads there is atomic itself.
+    if (!next_tick_.compare_exchange_strong(due, now + std::chrono::nanoseconds(tick_period).count(),
+                                            std::memory_order_relaxed)) {
+        return;
+    }
+    bool more = false;
+    for (Work* work : desk.works) {
+        work->tick();
+        more = more || work->could_use_more();
+    }
+    if (!more || threads_ >= options_.max_threads || closing_) return;
+    const std::lock_guard lock(mutex_);
+    spawn(std::min(threads_.load(), options_.max_threads - threads_));
+}
+
+bool Workers::retire(Desk& desk) {
+    for (Work* work : desk.works) {
+        if (work->holds(desk.seat)) return false;
+    }
+    {
+        const std::lock_guard lock(mutex_);
+        if (threads_ <= options_.min_threads) return false;
+        threads_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    return true;
+}
+
+void Workers::work_at(Desk& desk) {
+    if (options_.on_thread_start) options_.on_thread_start();
+    bool retired = false;
+    while (!retired) {
+        if (work_once(desk)) continue;
+        if (closing_.load(std::memory_order_acquire)) break;
+        const auto spin_until = Clock::now() + spin_time;
+        bool found = false;
+        while (!found && Clock::now() < spin_until) {
+            for (int i = 0; i < 32; ++i) StandardAtomics::pause();
+            found = work_once(desk);
+        }
+        if (found) continue;
+        const auto ticket = events_.prepare_wait();
+        if (work_once(desk) || closing_.load(std::memory_order_acquire)) {
+            events_.cancel_wait();
+            continue;
+        }
+        if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) retired = retire(desk);
+    }
+    leave_all(desk);
+    if (options_.on_thread_stop) options_.on_thread_stop();
+    const std::lock_guard lock(mutex_);
+    if (!retired) threads_.fetch_sub(1, std::memory_order_relaxed);
+    desk.worker = {};
+    desk.taken = false;
+}
+
+void Workers::join(Work& work, const std::function<bool()>& done) {
+    Desk* desk = nullptr;
+    {
+        const std::lock_guard lock(mutex_);
+        auto free =
+            std::find_if(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& d) { return !d->taken; });
+        if (free == desks_.end()) {
+            if (desks_.size() == max_seats)
+                throw Error(ErrorCode::runtime, "joining a pool", "", "it has no free seat");
+            desks_.push_back(std::make_unique<Desk>());
+            free = std::prev(desks_.end());
+            (*free)->seat.index = static_cast<std::uint16_t>(desks_.size() - 1);
+        }
+        desk = free->get();
+        desk->taken = true;
+        desk->lent = true;
+        desk->worker = std::this_thread::get_id();
+        desk->works = {&work};
+        desk->seen_version = works_version_.load(std::memory_order_relaxed);
+    }
+    while (!done()) {
+        if (work.run_some(desk->seat)) continue;
+        const auto ticket = events_.prepare_wait();
+        if (done() || work.run_some(desk->seat)) {
+            events_.cancel_wait();
+            continue;
+        }
+        events_.wait(ticket);
+    }
+    leave_all(*desk);
+    const std::lock_guard lock(mutex_);
+    desk->worker = {};
+    desk->taken = false;
+}
+
+bool Workers::is_worker() const noexcept {
+    const std::lock_guard lock(mutex_);
+    return std::any_of(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& desk) {
+        return desk->taken && desk->worker == std::this_thread::get_id();
+    });
+}
+
+} // namespace spillway::detail
+
+namespace spillway {
+
+Pool::Pool(PoolOptions options) : workers_(std::make_unique<detail::Workers>(std::move(options))) {}
+Pool::Pool(Pool&&) noexcept = default;
+Pool& Pool::operator=(Pool&&) noexcept = default;
+Pool::~Pool() = default;
+std::size_t Pool::threads() const noexcept {
+    return workers_->threads();
+}
+std::size_t Pool::max_threads() const noexcept {
+    return workers_->max_threads();
+}
+Governor& Pool::governor() noexcept {
+    return workers_->governor();
+}
+
+} // namespace spillway
