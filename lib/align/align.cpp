@@ -1,13 +1,17 @@
 #include "spillway/align.hpp"
 
+#include "align/batch.hpp"
 #include "align/limits.hpp"
-#include "align/scalar.hpp"
 #include "spillway/error.hpp"
 
 namespace spillway {
 
 Alignment align(std::string_view query, std::string_view target, const Scores& scores, Span span) {
-    return align_scalar(query, target, scores, span);
+    check_scores(scores);
+    check_lengths(query.size(), target.size(), scores);
+    Alignment result;
+    BatchAligner(target, scores, span).align(query, result);
+    return result;
 }
 
 void align(std::span<const std::string_view> queries, std::string_view target, const Scores& scores, Span span,
@@ -17,7 +21,11 @@ void align(std::span<const std::string_view> queries, std::string_view target, c
                     std::to_string(queries.size()) + " queries but room for " + std::to_string(out.size()) +
                         " alignments; give one for each query");
     }
-    for (std::size_t i = 0; i < queries.size(); ++i) out[i] = align(queries[i], target, scores, span);
+    check_scores(scores);
+    for (const std::string_view query : queries) check_lengths(query.size(), target.size(), scores);
+    if (queries.empty()) return;
+    BatchAligner aligner(target, scores, span);
+    for (std::size_t i = 0; i < queries.size(); ++i) aligner.align(queries[i], out[i]);
 }
 
 std::string to_string(std::span<const CigarElement> cigar) {

@@ -1,0 +1,54 @@
+// Aligns many queries to one target: the little that each needs, with a proof that it is enough.
+//
+//     BatchAligner aligner(target, scores, Span::query);
+//     for (...) aligner.align(query, alignment);
+//
+// 1. A query that lies on the target whole is claimed where it lies first: only that path has the perfect score.
+// 2. Any alignment, best or not, bounds what the best one can look like (certificate.hpp): it has a long exact run, and
+// all
+//    such runs are known; from one on its diagonal it can drift only so far. So the bands around those diagonals hold
+//    every best path, and aligning inside them gives the oracle's result (band.hpp); bands of no drift need no matrix.
+// 3. Where the bound is too weak, the band is the whole matrix.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "align/band.hpp"
+#include "align/bases.hpp"
+#include "align/certificate.hpp"
+#include "align/exact_runs.hpp"
+#include "spillway/align.hpp"
+
+namespace spillway {
+
+/// Thread safety: one thread at a time. Scores and lengths must have passed limits.hpp.
+class BatchAligner {
+public:
+    BatchAligner(std::string_view target, const Scores& scores, Span span);
+
+    /// `result` is overwritten; its CIGAR's storage is used again.
+    void align(std::string_view query, Alignment& result);
+
+private:
+    bool align_certified(Alignment& result);
+    bool certified_bands(const Freedom& freedom);
+    [[nodiscard]] std::optional<Band> likely_band() const;
+    void align_in_band(Band band, Alignment& best);
+    template <class Lane>
+    void align_in_band(std::optional<BandAligner<Lane>>& aligner, bool& has_query, Band band, Alignment& best);
+
+    Scores scores_;
+    Span span_;
+    CodedBases target_{CodedBases::Side::target}, query_{CodedBases::Side::query};
+    TargetIndex index_;
+    std::vector<ExactRun> runs_;
+    std::vector<Band> bands_;
+    std::optional<BandAligner<std::int16_t>> narrow_;
+    std::optional<BandAligner<std::int32_t>> wide_;
+    bool narrow_has_query_ = false, wide_has_query_ = false;
+    Alignment trial_;
+};
+
+} // namespace spillway

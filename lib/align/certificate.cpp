@@ -1,0 +1,40 @@
+#include "align/certificate.hpp"
+
+#include <algorithm>
+
+namespace spillway {
+
+Certificate::Certificate(const Scores& scores, Span span, std::size_t query_size, std::size_t unknown)
+    : query_size_(static_cast<std::int64_t>(query_size)), unknown_(static_cast<std::int64_t>(unknown)),
+      match_(scores.match), open_(scores.gap_open), extend_(scores.gap_extend) {
+    const std::int64_t worst_pair = match_ - std::max(scores.mismatch, scores.unknown);
+    perfect_ = match_ * (query_size_ - unknown_);
+    least_gap_ = open_;
+    least_event_ = std::min(open_, worst_pair);
+    least_unmatched_ = std::min(match_ + extend_, worst_pair);
+    if (span == Span::local) {
+        least_unmatched_ = std::min(least_unmatched_, match_); // clipped
+    } else if (unknown_ > 0) {
+        // At best an unknown base is aligned or lengthens a gap; a gap of nothing else then loses only its opening.
+        perfect_ += unknown_ * std::max(static_cast<std::int64_t>(scores.unknown), -extend_);
+        least_gap_ = open_ - extend_;
+    }
+}
+
+Freedom Certificate::freedom(std::int64_t score) const noexcept {
+    const std::int64_t loss = perfect_ - score;
+    Freedom freedom;
+    freedom.gaps = loss >= least_gap_;
+    if (freedom.gaps) {
+        const std::int64_t deleted = loss < open_ ? 0 : (loss - open_) / extend_ + 1;
+        const std::int64_t inserted = loss < open_ + match_ ? 0 : (loss - open_ - match_) / (extend_ + match_) + 1;
+        freedom.drift = std::max(deleted, inserted + unknown_);
+    }
+    // The bases that match lie in runs, and what lies between two runs is an event or an unknown base.
+    const std::int64_t matching = query_size_ - unknown_ - loss / least_unmatched_;
+    const std::int64_t runs = loss / least_event_ + unknown_ + 1;
+    freedom.longest_run = matching <= 0 ? 0 : (matching + runs - 1) / runs;
+    return freedom;
+}
+
+} // namespace spillway
