@@ -1,0 +1,52 @@
+#include "spill/oversize.hpp"
+
+#include <array>
+#include <cerrno>
+#include <limits>
+
+namespace spillway {
+
+SpillResult OversizeFile::write(const SpillStore::RecordKey& key, std::uint64_t salt,
+                                std::span<const std::byte> payload) {
+    RecordHeader header = make_record_header(key, salt, payload);
+    const std::uint64_t blocks = (record_bytes(header.length) + block_bytes - 1) / block_bytes;
+    std::uint64_t extents = extents_.load(std::memory_order_relaxed);
+    std::uint64_t block = 0;
+    do {
+        block = extents >> 32U;
+        if (block + blocks > std::numeric_limits<std::uint32_t>::max()) return {{}, EFBIG};
+    } while (!extents_.compare_exchange_weak(extents, (block + blocks) << 32U | ((extents & 0xffffffffU) + 1),
+                                             std::memory_order_acq_rel, std::memory_order_relaxed));
+
+    std::array<iovec, 2> pieces{
+        iovec{&header, sizeof(header)},
+        iovec{const_cast<std::byte*>(payload.data()), payload.size()}, // NOLINT: only read
+    };
+    if (const int error = files_->write(SpillFiles::oversize, block * block_bytes, pieces)) {
+        give_back(static_cast<std::uint32_t>(block), header.length);
+        return {{}, error};
+    }
+    return {{SpillFiles::oversize, static_cast<std::uint32_t>(block), header.length, header.check}, 0};
+}
+
+int OversizeFile::read(const SpillPlace& place, RecordHeader& header, std::span<std::byte> payload) {
+    std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{payload.data(), payload.size()}};
+    return files_->read(SpillFiles::oversize, place.offset * block_bytes, pieces);
+}
+
+void OversizeFile::release(const SpillPlace& place) noexcept {
+    give_back(place.offset, place.length);
+}
+
+void OversizeFile::give_back(std::uint32_t block, std::uint32_t length) noexcept {
+    // A disk that cannot take blocks back has them written over once the addresses start anew.
+    const std::uint64_t blocks = (record_bytes(length) + block_bytes - 1) / block_bytes;
+    static_cast<void>(files_->punch_hole(SpillFiles::oversize, block * block_bytes, blocks * block_bytes));
+    std::uint64_t extents = extents_.load(std::memory_order_relaxed);
+    std::uint64_t fewer = 0;
+    do {
+        fewer = (extents & 0xffffffffU) == 1 ? 0 : extents - 1;
+    } while (!extents_.compare_exchange_weak(extents, fewer, std::memory_order_acq_rel, std::memory_order_relaxed));
+}
+
+} // namespace spillway

@@ -1,0 +1,33 @@
+// Records that are longer than a segment: extents of one file of their own, handed out one behind the other.
+#pragma once
+
+#include "spill/record.hpp"
+#include "spill/spill_files.hpp"
+#include "spill/store.hpp"
+
+#include <atomic>
+
+namespace spillway {
+
+/// An extent's blocks go back to the disk when its record is released, and its addresses once no record is left: there
+/// are 2^32 blocks of 4 KiB, as many as ext4 takes in a file. Thread safety: all methods from any thread, lock-free.
+class OversizeFile {
+public:
+    explicit OversizeFile(SpillFiles& files) noexcept : files_(&files) {}
+
+    [[nodiscard]] SpillResult write(const SpillStore::RecordKey& key, std::uint64_t salt,
+                                    std::span<const std::byte> payload);
+    /// Returns 0 or an errno.
+    [[nodiscard]] int read(const SpillPlace& place, RecordHeader& header, std::span<std::byte> payload);
+    void release(const SpillPlace& place) noexcept;
+
+private:
+    static constexpr std::uint64_t block_bytes = 4096;
+
+    void give_back(std::uint32_t block, std::uint32_t length) noexcept;
+
+    SpillFiles* files_;
+    std::atomic<std::uint64_t> extents_{0}; ///< First block never used, and in the low half the number of live records.
+};
+
+} // namespace spillway

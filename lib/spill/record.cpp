@@ -1,0 +1,43 @@
+#include "spill/record.hpp"
+
+#include <xxhash.h>
+
+namespace spillway {
+namespace {
+
+std::uint32_t check_of(RecordHeader header, std::uint64_t salt) noexcept {
+    header.check = 0;
+    return static_cast<std::uint32_t>(XXH3_64bits_withSeed(&header, sizeof(header), salt));
+}
+
+} // namespace
+
+SegmentHeader make_segment_header(const std::array<std::uint64_t, 2>& run, std::uint64_t salt,
+                                  std::uint32_t segment) noexcept {
+    SegmentHeader header;
+    header.run = run;
+    header.salt = salt;
+    header.segment = segment;
+    header.hash = XXH3_64bits(&header, offsetof(SegmentHeader, hash));
+    return header;
+}
+
+RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::uint64_t salt,
+                                std::span<const std::byte> payload) noexcept {
+    RecordHeader header;
+    header.key = key;
+    header.length = static_cast<std::uint32_t>(payload.size());
+    header.payload_hash = XXH3_64bits(payload.data(), payload.size());
+    header.check = check_of(header, salt);
+    return header;
+}
+
+const char* record_fault(const RecordHeader& header, std::uint32_t check, std::uint64_t salt,
+                         std::span<const std::byte> payload) noexcept {
+    if (check_of(header, salt) != header.check) return "the record's header is damaged";
+    if (header.check != check || header.length != payload.size()) return "another record lies in its place";
+    if (XXH3_64bits(payload.data(), payload.size()) != header.payload_hash) return "the record's payload is damaged";
+    return nullptr;
+}
+
+} // namespace spillway

@@ -1,0 +1,167 @@
+#include "spill/spill_files.hpp"
+
+#include "base/checked.hpp"
+#include "spill/record.hpp"
+#include "spillway/error.hpp"
+
+#include <cerrno>
+#include <cstdio>
+#include <limits>
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+namespace spillway {
+namespace {
+
+constexpr const char* opening = "opening the spill directory";
+constexpr int file_flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+constexpr unsigned only_owner = S_IRUSR | S_IWUSR;
+
+/// What the user can do about a directory that does not open.
+[[noreturn]] void throw_open_error(int error, const std::string& directory) {
+    switch (error) {
+    case ENOENT:
+        throw Error(ErrorCode::usage, opening, directory, "it does not exist: make it or name another");
+    case ENOTDIR:
+        throw Error(ErrorCode::usage, opening, directory, "it is not a directory");
+    case EACCES:
+    case EPERM:
+        throw Error(ErrorCode::usage, opening, directory, "it may not be written: change its mode or name another");
+    default:
+        throw system_error(error, opening, directory, ErrorCode::disk);
+    }
+}
+
+std::uint64_t largest_file() noexcept {
+    constexpr std::uint64_t largest_offset = std::numeric_limits<std::int64_t>::max();
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return largest_offset;
+    return std::min<std::uint64_t>(limit.rlim_cur, largest_offset);
+}
+
+} // namespace
+
+SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::shared_ptr<FileSystem> files)
+    : directory_(directory), files_(std::move(files)), largest_file_(largest_file()) {
+    for (auto& descriptor : descriptors_) descriptor.store(-1, std::memory_order_relaxed);
+    if (directory.empty()) throw Error(ErrorCode::usage, opening, "", "no directory was named");
+    int opened = -EINTR;
+    while (opened == -EINTR) opened = files_->open(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    handle_ = FileHandle(*files_, opened);
+    if (handle_.descriptor() < 0) throw_open_error(-handle_.descriptor(), directory_);
+
+    struct statfs disk {};
+    if (const int error = files_->statistics(handle_.descriptor(), disk); error < 0) {
+        throw system_error(-error, opening, directory_, ErrorCode::disk);
+    }
+    if (!allow_tmpfs && (disk.f_type == TMPFS_MAGIC || disk.f_type == RAMFS_MAGIC)) {
+        throw Error(ErrorCode::usage, opening, directory_,
+                    "it lies in memory (tmpfs), which spilling is to relieve: name a directory on a disk");
+    }
+    free_bytes_ = checked_multiply<std::uint64_t>(disk.f_bavail, static_cast<std::uint64_t>(disk.f_bsize))
+                      .value_or(std::numeric_limits<std::uint64_t>::max());
+    if (const int file = descriptor(0); file < 0) throw_open_error(-file, directory_);
+}
+
+SpillFiles::~SpillFiles() {
+    for (auto& descriptor : descriptors_) {
+        const int file = descriptor.load(std::memory_order_relaxed);
+        if (file >= 0) files_->close(file);
+    }
+}
+
+int SpillFiles::open_nameless() {
+    for (;;) {
+        const int file = files_->open(handle_.descriptor(), ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, only_owner);
+        // What filesystems and kernels without nameless files answer.
+        if (file == -EOPNOTSUPP || file == -EISDIR || file == -EINVAL || file == -ENOENT) return open_then_unlink();
+        if (file != -EINTR) return file;
+    }
+}
+
+int SpillFiles::open_then_unlink() {
+    constexpr int attempts = 16;
+    for (int attempt = 0; attempt != attempts; ++attempt) {
+        std::uint64_t random = 0;
+        if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) continue;
+        std::array<char, 64> name{};
+        std::snprintf(name.data(), name.size(), // NOLINT(cppcoreguidelines-pro-type-vararg)
+                      ".spillway-%016llx", static_cast<unsigned long long>(random));
+        const int file = files_->open(handle_.descriptor(), name.data(), file_flags | O_CREAT | O_EXCL, only_owner);
+        if (file == -EEXIST || file == -EINTR) continue;
+        if (file < 0) return file;
+        if (const int error = files_->unlink(handle_.descriptor(), name.data()); error < 0) {
+            files_->close(file);
+            return error;
+        }
+        return file;
+    }
+    return -EEXIST;
+}
+
+int SpillFiles::descriptor(std::uint32_t file) {
+    std::atomic<int>& kept = descriptors_[file];
+    const int open = kept.load(std::memory_order_acquire);
+    if (open >= 0) return open;
+    const int fresh = open_nameless();
+    if (fresh < 0) return fresh;
+    int expected = -1;
+    if (kept.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
+        return fresh;
+    }
+    files_->close(fresh); // Another thread was first.
+    return expected;
+}
+
+SpillFiles::Range SpillFiles::locate(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) {
+    const bool big = segment == oversize;
+    const std::uint64_t begin = (big ? 0 : std::uint64_t{segment / striped_files} * segment_bytes) + offset;
+    const auto end = checked_add(begin, length);
+    if (!end || *end > largest_file_) return {-EFBIG, begin};
+    return {descriptor(big ? striped_files : segment % striped_files), begin};
+}
+
+namespace {
+
+std::uint64_t total(std::span<const iovec> pieces) noexcept {
+    std::uint64_t bytes = 0;
+    for (const iovec& piece : pieces) bytes += piece.iov_len;
+    return bytes;
+}
+
+} // namespace
+
+int SpillFiles::write(std::uint32_t segment, std::uint64_t offset, std::span<iovec> pieces) {
+    const Range range = locate(segment, offset, total(pieces));
+    return range.file < 0 ? -range.file : write_all(*files_, range.file, pieces, range.offset);
+}
+
+int SpillFiles::read(std::uint32_t segment, std::uint64_t offset, std::span<iovec> pieces) {
+    const Range range = locate(segment, offset, total(pieces));
+    return range.file < 0 ? -range.file : read_all(*files_, range.file, pieces, range.offset);
+}
+
+int SpillFiles::punch_hole(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) noexcept {
+    const Range range = locate(segment, offset, length);
+    return range.file < 0 ? -range.file : -files_->punch_hole(range.file, range.offset, length);
+}
+
+int SpillFiles::start_writeback(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) noexcept {
+    const Range range = locate(segment, offset, length);
+    if (range.file < 0) return -range.file;
+    return -files_->sync_range(range.file, range.offset, length, SYNC_FILE_RANGE_WRITE);
+}
+
+int SpillFiles::finish_writeback(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) noexcept {
+    const Range range = locate(segment, offset, length);
+    if (range.file < 0) return -range.file;
+    constexpr unsigned wait = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (const int error = files_->sync_range(range.file, range.offset, length, wait); error < 0) return -error;
+    return -files_->drop_cached(range.file, range.offset, length);
+}
+
+} // namespace spillway

@@ -1,0 +1,334 @@
+#include "spill/store.hpp"
+
+#include "base/chunked_array.hpp"
+#include "base/index_stack.hpp"
+#include "spill/oversize.hpp"
+#include "spill/record.hpp"
+#include "spill/spill_files.hpp"
+#include "spillway/error.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <string>
+#include <thread>
+
+namespace spillway {
+namespace {
+
+constexpr std::uint32_t none = IndexStack<>::none;
+
+/// Records up to this are gathered in the seat's buffer; a larger one is worth a system call of its own and saves a
+/// copy.
+constexpr std::uint64_t largest_gathered = 65536;
+
+/// Dirty pages are sent to the disk in pieces of this size while the next fills up, so that the kernel never has so
+/// many that it stops the writers for them.
+constexpr std::uint64_t writeback_bytes = std::uint64_t{8} << 20U;
+
+/// A segment as the store knows it. What is not atomic belongs to the seat that has it open, then to whoever releases
+/// its last record.
+struct Segment {
+    std::atomic<std::uint32_t> references{0}; ///< Records not released; plus one while a seat has it open.
+    std::atomic<std::uint32_t> next{0};       ///< Link of the free list.
+    std::atomic<std::uint32_t> seat{0};       ///< Whose buffer holds what is not in the file yet.
+    std::atomic<std::uint64_t> in_file{0};    ///< Bytes that are in the file; beyond them: in the seat's buffer.
+    std::atomic<std::uint64_t> salt{0};
+    std::uint64_t allocated = 0; ///< Bytes that it holds of the disk.
+};
+
+struct WrittenRange {
+    std::uint32_t segment = none;
+    std::uint64_t offset = 0, length = 0;
+};
+
+/// A seat's place in its segment. Only its thread touches it, but for `readers`.
+//
+//     0 ...... header, records ...... in_file | records in buffer | end ...... segment_bytes
+struct alignas(cache_line_pair) Seat {
+    std::uint32_t segment = none;
+    std::uint64_t end = 0;                 ///< Where the next record begins.
+    std::vector<std::byte> buffer;         ///< The bytes from in_file to end; its room is kept.
+    std::uint64_t writeback = 0;           ///< Bytes of the segment whose way to the disk has begun.
+    WrittenRange on_its_way;               ///< The piece sent to the disk last.
+    std::atomic<std::uint32_t> readers{0}; ///< Threads that read from the buffer now: see read_gathered.
+};
+
+} // namespace
+
+struct SpillStore::State {
+    State(const SpillOptions& options, unsigned seat_count, std::shared_ptr<FileSystem> file_system)
+        : files(options.directory, options.allow_tmpfs, std::move(file_system)), oversize(files), seats(seat_count) {
+        disk_limit = options.disk_limit != 0 ? options.disk_limit : files.free_bytes() / 10 * 9;
+        std::random_device random;
+        for (std::uint64_t* word : {&run[0], &run[1], &next_salt_seed})
+            *word = std::uint64_t{random()} << 32U | random();
+    }
+
+    SpillFiles files;
+    OversizeFile oversize;
+    ChunkedArray<Segment, 1024, 1024> segments; // 64 TiB
+    std::atomic<std::uint32_t> segment_count{0};
+    IndexStack<> free_segments;
+    std::vector<Seat> seats;
+
+    std::array<std::uint64_t, 2> run{};
+    std::uint64_t next_salt_seed = 0;
+    std::atomic<std::uint64_t> uses{0}; ///< Segments opened, each use counted.
+
+    std::uint64_t disk_limit = 0;
+    std::atomic<std::uint64_t> on_disk{0};
+    std::atomic<std::uint64_t> records_written{0}, records_read{0}, bytes_written{0}, bytes_read{0}, bytes_live{0};
+    std::atomic<std::uint64_t> segments_reused{0}, failed_writes{0};
+    std::atomic<int> last_error{0};
+
+    [[nodiscard]] auto links() noexcept {
+        return [this](std::uint32_t index) -> std::atomic<std::uint32_t>& { return segments[index].next; };
+    }
+
+    [[nodiscard]] bool fits(std::uint64_t more) const noexcept {
+        const std::uint64_t held = on_disk.load(std::memory_order_relaxed);
+        return held <= disk_limit && more <= disk_limit - held;
+    }
+
+    /// Gives an empty segment to the seat, its header first in the buffer.
+    int open_segment(unsigned seat_index) {
+        Seat& seat = seats[seat_index];
+        std::uint32_t index = free_segments.pop(links());
+        if (index == none) {
+            index = segment_count.load(std::memory_order_relaxed);
+            do {
+                if (index == segments.max_size) return EFBIG;
+            } while (!segment_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
+            segments.make(index);
+        } else {
+            segments_reused.fetch_add(1, std::memory_order_relaxed);
+        }
+        Segment& segment = segments[index];
+        // Distinct for each use, so that what an earlier use left behind never matches.
+        const std::uint64_t salt = next_salt_seed + uses.fetch_add(1, std::memory_order_relaxed);
+        segment.salt.store(salt, std::memory_order_relaxed);
+        segment.seat.store(seat_index, std::memory_order_relaxed);
+        segment.in_file.store(0, std::memory_order_relaxed);
+        segment.references.store(1, std::memory_order_relaxed);
+        const SegmentHeader header = make_segment_header(run, salt, index);
+        seat.buffer.assign(segment_header_bytes, std::byte{0});
+        std::memcpy(seat.buffer.data(), &header, sizeof(header));
+        seat.segment = index;
+        seat.end = segment_header_bytes;
+        seat.writeback = 0;
+        return 0;
+    }
+
+    /// Writes the buffer, and a record behind it that is not in it. On failure nothing has changed: the buffer stays.
+    int flush(Seat& seat, const RecordHeader* header = nullptr, std::span<const std::byte> payload = {}) {
+        static constexpr std::array<std::byte, record_alignment> zeros{};
+        Segment& segment = segments[seat.segment];
+        const std::uint64_t from = segment.in_file.load(std::memory_order_relaxed);
+        const std::uint64_t direct = header != nullptr ? record_bytes(header->length) : 0;
+        const std::size_t padding = header != nullptr ? direct - sizeof(RecordHeader) - payload.size() : 0;
+        const auto piece = [](const void* bytes, std::size_t length) {
+            return iovec{const_cast<void*>(bytes), length}; // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
+        };
+        std::array<iovec, 4> pieces{piece(seat.buffer.data(), seat.buffer.size()), iovec{}, iovec{}, iovec{}};
+        if (header != nullptr) {
+            pieces[1] = piece(header, sizeof(*header));
+            pieces[2] = piece(payload.data(), payload.size());
+            pieces[3] = piece(zeros.data(), padding);
+        }
+        if (seat.buffer.empty() && header == nullptr) return 0;
+        if (const int error = files.write(seat.segment, from, pieces)) return error;
+
+        const std::uint64_t to = seat.end + direct;
+        seat.end = to;
+        if (to > segment.allocated) {
+            on_disk.fetch_add(to - segment.allocated, std::memory_order_relaxed);
+            segment.allocated = to;
+        }
+        // Either a reader that comes now sees in_file and reads the file, or we see it in `readers` and leave it the
+        // buffer: both sides write their word before they read the other's, in the one order of all seq_cst operations.
+        segment.in_file.store(to, std::memory_order_seq_cst);
+        while (seat.readers.load(std::memory_order_seq_cst) != 0)
+            std::this_thread::yield(); // They copy 64 KiB at most.
+        seat.buffer.clear();
+        if (seat.end - seat.writeback >= writeback_bytes) send_to_disk(seat);
+        return 0;
+    }
+
+    void send_to_disk(Seat& seat) noexcept {
+        const WrittenRange fresh{seat.segment, seat.writeback, seat.end - seat.writeback};
+        if (fresh.length == 0) return;
+        int error = files.start_writeback(fresh.segment, fresh.offset, fresh.length);
+        if (seat.on_its_way.segment != none) {
+            const WrittenRange& old = seat.on_its_way;
+            const int waited = files.finish_writeback(old.segment, old.offset, old.length);
+            if (error == 0) error = waited;
+        }
+        // What the disk lost shows when a record is read: the read itself or its checksum fails.
+        if (error != 0) last_error.store(error, std::memory_order_relaxed);
+        seat.on_its_way = fresh;
+        seat.writeback = seat.end;
+    }
+
+    int close_segment(Seat& seat) {
+        if (const int error = flush(seat)) return error;
+        send_to_disk(seat);
+        drop(std::exchange(seat.segment, none));
+        return 0;
+    }
+
+    void drop(std::uint32_t index) noexcept {
+        // Acquire and release: who drops the last reference sees the ends of all reads and writes before.
+        if (segments[index].references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+        Segment& segment = segments[index];
+        // A disk that cannot take blocks back keeps them for the next use, which comes before any new segment's.
+        static_cast<void>(files.punch_hole(index, 0, segment_bytes));
+        on_disk.fetch_sub(std::exchange(segment.allocated, 0), std::memory_order_relaxed);
+        free_segments.push(index, links());
+    }
+
+    SpillResult append(unsigned seat_index, const RecordKey& key, std::span<const std::byte> payload) {
+        Seat& seat = seats[seat_index];
+        const std::uint64_t bytes = record_bytes(static_cast<std::uint32_t>(payload.size()));
+        if (!fits(bytes + seat.buffer.size())) return {{}, ENOSPC};
+        if (seat.segment != none && bytes > segment_bytes - seat.end) {
+            if (const int error = close_segment(seat)) return {{}, error};
+        }
+        if (seat.segment == none) {
+            if (const int error = open_segment(seat_index)) return {{}, error};
+        }
+        Segment& segment = segments[seat.segment];
+        const RecordHeader header = make_record_header(key, segment.salt.load(std::memory_order_relaxed), payload);
+        const std::uint64_t offset = seat.end;
+        if (bytes > largest_gathered) {
+            if (const int error = flush(seat, &header, payload)) return {{}, error};
+        } else {
+            if (seat.buffer.size() + bytes > buffer_bytes) {
+                if (const int error = flush(seat)) return {{}, error};
+            }
+            // Before the first gathered record others read nothing in the buffer: it may move then, and only then.
+            if (seat.buffer.capacity() < buffer_bytes) seat.buffer.reserve(buffer_bytes);
+            const std::size_t at = seat.buffer.size();
+            seat.buffer.resize(at + bytes); // Within its room, so that what others are reading stays where it is.
+            std::memcpy(&seat.buffer[at], &header, sizeof(header));
+            if (!payload.empty()) std::memcpy(&seat.buffer[at + sizeof(header)], payload.data(), payload.size());
+            seat.end += bytes;
+        }
+        segment.references.fetch_add(1, std::memory_order_relaxed); // The seat's own keeps the segment meanwhile.
+        return {{seat.segment, static_cast<std::uint32_t>(offset / record_alignment), header.length, header.check}, 0};
+    }
+
+    /// Takes the record from the buffer of the seat that has it open; false: it is in the file.
+    bool read_gathered(const Segment& segment, const SpillPlace& place, RecordHeader& header, std::byte* payload) {
+        const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
+        if (offset < segment.in_file.load(std::memory_order_acquire)) return false;
+        Seat& seat = seats[segment.seat.load(std::memory_order_relaxed)];
+        seat.readers.fetch_add(1, std::memory_order_seq_cst);
+        const std::uint64_t in_file = segment.in_file.load(std::memory_order_seq_cst);
+        const bool gathered = offset >= in_file;
+        if (gathered) {
+            const std::byte* const record = seat.buffer.data() + (offset - in_file);
+            std::memcpy(&header, record, sizeof(header));
+            if (place.length != 0) std::memcpy(payload, record + sizeof(header), place.length);
+        }
+        seat.readers.fetch_sub(1, std::memory_order_release);
+        return gathered;
+    }
+
+    [[noreturn]] void throw_read_error(const SpillPlace& place, const std::string& detail) const {
+        throw Error(ErrorCode::disk, "restoring a spilled candidate",
+                    files.directory() + " (segment " + std::to_string(place.segment) + ", offset " +
+                        std::to_string(std::uint64_t{place.offset} * record_alignment) + ')',
+                    detail);
+    }
+};
+
+SpillStore::SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files)
+    : state_(std::make_unique<State>(options, seats, std::move(files))) {}
+
+SpillStore::~SpillStore() = default;
+
+SpillResult SpillStore::write(unsigned seat, const RecordKey& key, std::span<const std::byte> payload) {
+    State& state = *state_;
+    SpillResult result;
+    if (payload.size() > std::numeric_limits<std::uint32_t>::max()) {
+        result.error = EFBIG;
+    } else if (const auto length = static_cast<std::uint32_t>(payload.size());
+               record_bytes(length) > segment_bytes - segment_header_bytes) {
+        result = state.fits(record_bytes(length)) ? state.oversize.write(key, state.next_salt_seed, payload)
+                                                  : SpillResult{{}, ENOSPC};
+        if (result) state.on_disk.fetch_add(record_bytes(length), std::memory_order_relaxed);
+    } else {
+        result = state.append(seat, key, payload);
+    }
+    if (!result) {
+        state.failed_writes.fetch_add(1, std::memory_order_relaxed);
+        state.last_error.store(result.error, std::memory_order_relaxed);
+        return result;
+    }
+    state.records_written.fetch_add(1, std::memory_order_relaxed);
+    state.bytes_written.fetch_add(payload.size(), std::memory_order_relaxed);
+    state.bytes_live.fetch_add(payload.size(), std::memory_order_relaxed);
+    return result;
+}
+
+void SpillStore::read(const SpillPlace& place, std::vector<std::byte>& out) {
+    State& state = *state_;
+    const bool oversize = place.segment == SpillFiles::oversize;
+    const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
+    if (!oversize && (place.segment >= state.segment_count.load(std::memory_order_acquire) ||
+                      offset < segment_header_bytes || offset + record_bytes(place.length) > segment_bytes)) {
+        state.throw_read_error(place, "there is no such place");
+    }
+    out.resize(place.length);
+    RecordHeader header;
+    std::uint64_t salt = state.next_salt_seed;
+    int error = 0;
+    if (oversize) {
+        error = state.oversize.read(place, header, out);
+    } else {
+        const Segment& segment = state.segments[place.segment];
+        salt = segment.salt.load(std::memory_order_relaxed);
+        if (!state.read_gathered(segment, place, header, out.data())) {
+            std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{out.data(), out.size()}};
+            error = state.files.read(place.segment, offset, pieces);
+        }
+    }
+    if (error == ENODATA) state.throw_read_error(place, "the file ends before the record does");
+    if (error != 0) state.throw_read_error(place, system_error(error, "", "").detail());
+    if (const char* fault = record_fault(header, place.check, salt, out)) state.throw_read_error(place, fault);
+    state.records_read.fetch_add(1, std::memory_order_relaxed);
+    state.bytes_read.fetch_add(place.length, std::memory_order_relaxed);
+}
+
+void SpillStore::release(const SpillPlace& place) noexcept {
+    State& state = *state_;
+    state.bytes_live.fetch_sub(place.length, std::memory_order_relaxed);
+    if (place.segment == SpillFiles::oversize) {
+        state.oversize.release(place);
+        state.on_disk.fetch_sub(record_bytes(place.length), std::memory_order_relaxed);
+    } else {
+        state.drop(place.segment);
+    }
+}
+
+SpillStatistics SpillStore::statistics() const noexcept {
+    const auto value = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
+    const State& state = *state_;
+    SpillStatistics all;
+    all.records_written = value(state.records_written);
+    all.records_read = value(state.records_read);
+    all.bytes_written = value(state.bytes_written);
+    all.bytes_read = value(state.bytes_read);
+    all.bytes_live = value(state.bytes_live);
+    all.bytes_on_disk = value(state.on_disk);
+    all.segments = value(state.segment_count);
+    all.segments_reused = value(state.segments_reused);
+    all.failed_writes = value(state.failed_writes);
+    all.last_error = value(state.last_error);
+    return all;
+}
+
+} // namespace spillway
