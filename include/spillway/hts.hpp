@@ -50,9 +50,9 @@ struct Interval {
 
 /// One @SQ line of the header.
 struct Contig {
-    std::string name;
+    std::string name = {};
     std::int64_t length = 0; ///< In bases; may be 0.
-    std::string md5;         ///< M5 in lower case; empty where the header has none.
+    std::string md5 = {};    ///< M5 in lower case; empty where the header has none.
 };
 
 /// Every contig from end to end; contigs of length 0 are left out.
@@ -214,7 +214,7 @@ struct ReadFilter {
     std::uint16_t exclude = flag_unmapped | flag_secondary | flag_qc_fail | flag_duplicate;
     std::uint8_t min_mapping_quality = 0; ///< Reads below it are left out; 255 (unknown) is never below.
     /// Only reads whose read group has this SM; empty: all reads.
-    std::string sample;
+    std::string sample = {};
     /// Phred quality for bases whose quality is missing (QUAL "*"): 1% error, what an uncalibrated base deserves.
     std::uint8_t missing_quality = 20;
 };
@@ -304,15 +304,16 @@ private:
 
 /// One record, for a single sample. Its text is formatted without locale, the same on every machine.
 struct VcfRecord {
-    std::int32_t contig = -1;                              ///< Index into VcfOptions::contigs.
-    std::int64_t begin = 0;                                ///< 0-based; POS is one more.
-    std::string id;                                        ///< Empty is ".".
-    std::string reference;                                 ///< REF: A, C, G, T, N.
-    std::vector<std::string> alternates;                   ///< ALT; empty is ".".
-    std::optional<double> quality;                         ///< QUAL; written with at most two decimals; absent is ".".
-    std::vector<std::string> filters;                      ///< FILTER: {"PASS"}; empty is ".".
-    std::vector<std::pair<std::string, std::string>> info; ///< Key and value; a flag has an empty value.
-    std::vector<std::pair<std::string, std::string>> format; ///< FORMAT key and the sample's value, in order; GT first.
+    std::int32_t contig = -1;                 ///< Index into VcfOptions::contigs.
+    std::int64_t begin = 0;                   ///< 0-based; POS is one more.
+    std::string id = {};                      ///< Empty is ".".
+    std::string reference = {};               ///< REF: A, C, G, T, N.
+    std::vector<std::string> alternates = {}; ///< ALT; empty is ".".
+    std::optional<double> quality = {};       ///< QUAL; written with at most two decimals; absent is ".".
+    std::vector<std::string> filters = {};    ///< FILTER: {"PASS"}; empty is ".".
+    std::vector<std::pair<std::string, std::string>> info = {}; ///< Key and value; a flag has an empty value.
+    /// FORMAT key and the sample's value, in order; GT first.
+    std::vector<std::pair<std::string, std::string>> format = {};
 };
 
 /// A number with at most `decimals` (0 to 6) decimals, rounded half away from zero, trailing zeros dropped: 12.5, 3,
@@ -329,12 +330,12 @@ enum class VcfFormat {
 };
 
 struct VcfOptions {
-    std::string path; ///< "-" is standard output, which gets no index.
+    std::string path = {}; ///< "-" is standard output, which gets no index.
     VcfFormat format = VcfFormat::automatic;
-    std::vector<std::string>
-        header;                  ///< Lines such as "##source=spillway-call", after ##fileformat, before the contigs.
-    std::vector<Contig> contigs; ///< In the order that records come in.
-    std::string sample;          ///< Name of the one sample column.
+    /// Lines such as "##source=spillway-call", after ##fileformat, before the contigs.
+    std::vector<std::string> header = {};
+    std::vector<Contig> contigs = {}; ///< In the order that records come in.
+    std::string sample = {};          ///< Name of the one sample column.
 };
 
 /// Writes records in order to a temporary name beside the final one; commit() completes, syncs and renames it, the

@@ -207,10 +207,6 @@ File open_for_reading(const AlignmentFile::State& state, bool need_read_groups) 
             throw Error(ErrorCode::runtime, opening, state.path, "htslib refuses to share the reference");
         set_required_fields(file.get(), need_read_groups, state.path);
         forget_other_references(state, file.get());
-    } else if (state.seekable && state.format == sam) {
-        // The text parser needs to have passed the header lines.
-        const Header header(sam_hdr_read(file.get()));
-        if (!header) throw Error(ErrorCode::input, opening, state.path, "the header cannot be read");
     }
     return file;
 }

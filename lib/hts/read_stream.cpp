@@ -50,8 +50,9 @@ struct ReadStream::State {
     BlockBuilder builder;
     ReadCounts counts;
 
-    Interval span;        ///< What was sought; contig -1: the whole file.
-    bool pending = false; ///< `record` holds a read that did not fit the last block.
+    Interval span;              ///< What was sought; contig -1: the whole file.
+    bool before_header = false; ///< The handle has not read past the header.
+    bool pending = false;       ///< `record` holds a read that did not fit the last block.
     bool finished = false;
     std::int32_t last_contig = 0;
     std::int64_t last_position = -1;
@@ -69,7 +70,7 @@ struct ReadStream::State {
     bool wanted_by_filter() const;
     void check_order();
     void check_end();
-    void count_containers();
+    bool count_containers();
     bool gather();
 };
 
@@ -93,6 +94,12 @@ void ReadStream::State::choose_groups() {
 /// As sam_read1: the next record, -1 at the end, less on an error.
 int ReadStream::State::read() {
     if (!iterator) {
+        if (before_header) {
+            // Reading in order begins behind the header, which is known already.
+            const Header skipped(sam_hdr_read(handle.get()));
+            if (!skipped) fail("the header cannot be read");
+            before_header = false;
+        }
         const int got = sam_read1(handle.get(), shared().header.get(), record.get());
         if (got >= 0) ++counts.decoded;
         return got;
@@ -181,7 +188,8 @@ bool ReadStream::State::gather() {
 }
 
 /// htslib decodes CRAM by whole slices and does not say how many records they had: the containers' headers do.
-void ReadStream::State::count_containers() {
+/// False where the span has no slices.
+bool ReadStream::State::count_containers() {
     const std::vector<CramSlice>& slices = shared().slices;
     std::int64_t last = -1;
     for (auto slice = std::lower_bound(slices.begin(), slices.end(), span.contig,
@@ -191,12 +199,14 @@ void ReadStream::State::count_containers() {
         last = slice->container;
         counts.decoded += records_of_container(shared().container_descriptor, last);
     }
+    return last >= 0;
 }
 
 ReadStream::ReadStream(std::shared_ptr<const AlignmentFile> file, ReadFilter filter)
     : state_(std::make_unique<State>(std::move(file), std::move(filter))) {
     state_->choose_groups();
     state_->handle = open_for_reading(state_->shared(), state_->by_group);
+    state_->before_header = state_->shared().seekable && !state_->is_cram();
     if (!state_->record) throw std::bad_alloc();
 }
 
@@ -223,6 +233,11 @@ void ReadStream::seek(const Interval& span) {
     state.iterator.reset();
     if (state.finished) return;
     if (state.is_cram()) {
+        const bool reads = state.count_containers();
+        if (!reads) {
+            state.finished = true;
+            return;
+        }
         if (!shared.in_reference[contig])
             throw Error(ErrorCode::input, reading, shared.path,
                         "contig " + shared.contigs[contig].name + " is not in " + shared.reference);
@@ -233,7 +248,6 @@ void ReadStream::seek(const Interval& span) {
             throw Error(ErrorCode::input, "opening the index", shared.index_path,
                         "unreadable: make it again with samtools index " + shared.path);
         state.iterator.reset(sam_itr_queryi(state.cram_index.get(), span.contig, state.span.begin, state.span.end));
-        state.count_containers();
     } else {
         state.iterator.reset(
             hts_itr_query(shared.bam_index.get(), span.contig, state.span.begin, state.span.end, read_and_count));

@@ -179,6 +179,7 @@ std::vector<std::int32_t> check_contigs(const AlignmentFile& file, const Referen
     const std::vector<Contig>& contigs = file.contigs();
     for (std::size_t i = 0; i < contigs.size(); ++i) {
         const auto length = reference.length(contigs[i].name);
+        if (contigs[i].length == 0) continue; // a FASTA index lists no empty contigs
         if (!length) {
             missing.push_back(static_cast<std::int32_t>(i));
         } else if (*length != contigs[i].length) {

@@ -50,7 +50,8 @@ public:
     }
     std::int64_t least_end(std::int64_t begin) const override { return begin; }
     bool near(std::int64_t end, std::int64_t next_begin) const override {
-        return (std::max<std::int64_t>(next_begin - margin_, 0)) / window * window <= end + margin_;
+        // The index would lead a reader of the second to the begin of its window, often before the end of the first.
+        return next_begin - end < window + 2 * margin_;
     }
 
 private:

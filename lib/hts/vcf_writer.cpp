@@ -102,18 +102,16 @@ void VcfWriter::State::begin_index() {
     for (const Contig& contig : options.contigs) longest = std::max(longest, contig.length);
     const bool tbi = format == VcfFormat::bgzip && longest <= std::int64_t{1} << 29;
     index_format = tbi ? HTS_FMT_TBI : HTS_FMT_CSI;
-    index.reset(hts_idx_init(static_cast<int>(options.contigs.size()), index_format, file.virtual_offset(), window_bits,
+    const int contigs = format == VcfFormat::bcf ? static_cast<int>(options.contigs.size()) : 0;
+    index.reset(hts_idx_init(contigs, index_format, file.virtual_offset(), window_bits,
                              tbi ? tbi_levels : levels_for(longest)));
     if (!index) throw std::bad_alloc();
     if (format == VcfFormat::bcf) return;
-    // What tabix says of a VCF: preset, columns of contig, begin and end, comment character, lines to skip, names.
-    std::string names;
-    for (const Contig& contig : options.contigs) names.append(contig.name.c_str(), contig.name.size() + 1);
+    // What tabix says of a VCF: preset, columns of contig, begin and end, comment character, lines to skip, and the
+    // length of the names, which htslib appends as contigs come.
     std::string meta;
-    for (const std::uint32_t field : {2U, 1U, 2U, 0U, static_cast<std::uint32_t>('#'), 0U})
+    for (const std::uint32_t field : {2U, 1U, 2U, 0U, static_cast<std::uint32_t>('#'), 0U, 0U})
         append_little_endian(meta, field);
-    append_little_endian(meta, static_cast<std::uint32_t>(names.size()));
-    meta += names;
     auto* const bytes = reinterpret_cast<std::uint8_t*>(meta.data());
     if (hts_idx_set_meta(index.get(), static_cast<std::uint32_t>(meta.size()), bytes, 1) != 0) throw std::bad_alloc();
 }
@@ -182,8 +180,11 @@ void VcfWriter::write(const VcfRecord& record) {
     ++state.records;
     if (!state.index) return;
     const auto length = static_cast<std::int64_t>(record.reference.size());
-    if (hts_idx_push(state.index.get(), record.contig, record.begin, record.begin + length, state.file.virtual_offset(),
-                     1) < 0)
+    // A BCF's index counts the header's contigs, a VCF's those that have records.
+    const int id = state.format == VcfFormat::bcf ? record.contig
+                                                  : hts_idx_tbi_name(state.index.get(), record.contig, contig.c_str());
+    if (id < 0) throw std::bad_alloc();
+    if (hts_idx_push(state.index.get(), id, record.begin, record.begin + length, state.file.virtual_offset(), 1) < 0)
         state.fail("the record at " + contig + ":" + std::to_string(record.begin + 1) + " cannot be indexed");
 }
 
