@@ -122,8 +122,9 @@ public:
     int punch_hole(int file, std::uint64_t offset, std::uint64_t length) override {
         return failing() && error != 0 ? -error : FileSystem::punch_hole(file, offset, length);
     }
-    int sync_range(int file, std::uint64_t offset, std::uint64_t length, unsigned flags) override {
-        return failing() && error != 0 ? -error : FileSystem::sync_range(file, offset, length, flags);
+    /// Only counted: a disk's pace is nothing that a test must wait for.
+    int sync_range(int, std::uint64_t, std::uint64_t, unsigned) override {
+        return failing() && error != 0 ? -error : 0;
     }
     int statistics(int file, struct statfs& out) override {
         const int result = FileSystem::statistics(file, out);
@@ -391,7 +392,7 @@ TEST_CASE("whichever call fails, and however, a write succeeds or keeps nothing,
                 REQUIRE(out == record.bytes);
             };
             std::uint64_t failures = 0;
-            for (std::uint64_t i = 0; i != 24; ++i) {
+            for (std::uint64_t i = 0; i != 16; ++i) {
                 // Some gathered, some not, and enough for a few rounds of writing back.
                 Written record{{}, bytes_of(i, i % 8 == 7 ? 9000000 : (i % 3) * 40000 + 1000)};
                 const SpillResult result = store->write(static_cast<unsigned>(i % 2), {i, 0, 0, 0}, record.bytes);
