@@ -43,7 +43,7 @@ namespace detail {
 /// How the type-erased core treats the payloads of one type.
 struct PayloadType {
     bool plain; ///< Owns no heap: its slot is all that it takes.
-    void (*destroy)(void* object, bool on_heap) noexcept;
+    void (*destroy)(void* object, bool on_heap) noexcept; ///< None: nothing to do.
     std::size_t (*footprint)(const void* object); ///< Heap bytes, an estimate.
     void (*encode)(Writer& out, const void* object);
     void (*decode)(Reader& in, class Payload& payload); ///< Into an empty payload.
@@ -73,7 +73,7 @@ public:
     }
 
     void reset() noexcept {
-        if (object_ != nullptr) type_->destroy(object_, object_ != static_cast<void*>(storage_));
+        if (object_ != nullptr && type_->destroy != nullptr) type_->destroy(object_, object_ != static_cast<void*>(storage_));
         object_ = nullptr;
     }
 
@@ -87,20 +87,24 @@ private:
 };
 
 template <class T>
+inline constexpr bool fits_inline = sizeof(T) <= Payload::inline_bytes && alignof(T) <= 16;
+
+template <class T>
 inline const PayloadType payload_type{
     .plain = is_plain<T>,
-    .destroy =
-        [](void* object, bool on_heap) noexcept {
-            if (on_heap) {
-                delete static_cast<T*>(object);
-            } else {
-                std::destroy_at(static_cast<T*>(object));
-            }
-        },
+    .destroy = std::is_trivially_destructible_v<T> && fits_inline<T>
+                   ? nullptr
+                   : +[](void* object, bool on_heap) noexcept {
+                         if (on_heap) {
+                             delete static_cast<T*>(object);
+                         } else {
+                             std::destroy_at(static_cast<T*>(object));
+                         }
+                     },
     .footprint =
         [](const void* object) {
             const auto heap = static_cast<std::size_t>(footprint(*static_cast<const T*>(object)));
-            return sizeof(T) > Payload::inline_bytes ? heap + sizeof(T) : heap;
+            return fits_inline<T> ? heap : heap + sizeof(T);
         },
     .encode = [](Writer& out, const void* object) { codec<T>::encode(out, *static_cast<const T*>(object)); },
     .decode = [](Reader& in, Payload& payload) { payload.emplace<T>(codec<T>::decode(in)); },
@@ -110,7 +114,7 @@ template <class T, class... Arguments>
 T& Payload::emplace(Arguments&&... arguments) {
     reset();
     T* made = nullptr;
-    if constexpr (sizeof(T) <= inline_bytes && alignof(T) <= 16) {
+    if constexpr (fits_inline<T>) {
         made = std::construct_at(reinterpret_cast<T*>(storage_), std::forward<Arguments>(arguments)...);
     } else {
         made = std::make_unique<T>(std::forward<Arguments>(arguments)...).release();

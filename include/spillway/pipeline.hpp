@@ -125,10 +125,8 @@ public:
     }
 
     /// Many candidates at once, in place: `f(batch<In>&)`.
-    template <class F>
-    [[nodiscard]] auto batch(std::string name, F f,
-                             BatchOptions<typename Pending::template output<In>> options = {}) && {
-        using Out = typename Pending::template output<In>;
+    template <class F, class Last = Pending, class Out = typename Last::template output<In>>
+    [[nodiscard]] auto batch(std::string name, F f, BatchOptions<std::type_identity_t<Out>> options = {}) && {
         detail::PendingBatch<F, Out> stage(std::move(name), std::move(f), std::move(options.cells), options.full);
         return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
     }

@@ -17,6 +17,10 @@ constexpr std::uint64_t group_nanoseconds = 5000;
 /// one.
 constexpr std::size_t children_ahead = 4;
 
+/// Where candidates are so small that groups are as large as they may be, a sleeper is woken only every so many pulls: a wake-up
+/// costs more than several such groups, and the source is busy most of the time.
+constexpr std::uint32_t small_pulls_a_wake = 32;
+
 std::uint64_t between(Clock::time_point start, Clock::time_point end) noexcept {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
 }
@@ -184,7 +188,7 @@ bool Core::pull(SeatState& seat) {
     seat.candidates += made;
     if (last) {
         drain(seat, false); // it may have been waiting for nothing more
-    } else {
+    } else if (made < most_carried || ++seat.rounds % small_pulls_a_wake == 0) {
         workers_.notify(1); // the source is free again, and whoever looked meanwhile went away
     }
     if (made > 0) carry(seat, 0, false);

@@ -68,6 +68,8 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
         }
     }
     window_ = options.open_items != 0 ? options.open_items : most_open_items;
+    // Exact enough for the marks even with every seat at its step, and the governor's counter is not contended.
+    told_bytes_ = static_cast<std::int64_t>(std::clamp<std::uint64_t>(governor_.budget() / 1024, 1024, 256 * 1024));
     priority = options.priority;
     open_store(options);
     order_.push_back({&root_, 0});

@@ -7,10 +7,6 @@
 namespace spillway::detail {
 namespace {
 
-/// Changes are told to the governor in steps of this many bytes for each seat: exact enough, and its counter is not
-/// contended.
-constexpr std::int64_t told_bytes = 256 * 1024;
-
 /// A payload below this is not worth a record of its own.
 constexpr std::size_t worth_writing = 512;
 
@@ -21,9 +17,9 @@ constexpr std::size_t scanned = 64, most_victims = 4;
 
 void Core::tell(SeatState& seat, std::int64_t bytes) {
     seat.uncharged += bytes;
-    if (seat.uncharged > told_bytes) {
+    if (seat.uncharged > told_bytes_) {
         governor_.charge(static_cast<std::uint64_t>(std::exchange(seat.uncharged, 0)));
-    } else if (seat.uncharged < -told_bytes) {
+    } else if (seat.uncharged < -told_bytes_) {
         governor_.release(static_cast<std::uint64_t>(-std::exchange(seat.uncharged, 0)));
     }
 }

@@ -1,0 +1,133 @@
+#include "spillway/pipeline.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace spillway;
+
+TEST_CASE("a host pushes items from several threads and gets them all, in the order of its pushes") {
+    Pool pool({.max_threads = 2});
+    std::vector<int> results;
+    auto run = pipeline<int>("host").map("same", [](int x) { return x; }).in_order("collect", [&](int x) { results.push_back(x); });
+    auto handle = run.start(pool);
+    std::vector<std::thread> hosts;
+    for (int host = 0; host < 3; ++host) {
+        hosts.emplace_back([&, host] {
+            for (int i = 0; i < 2000; ++i) static_cast<void>(handle.push(host * 10000 + i));
+        });
+    }
+    for (std::thread& host : hosts) host.join();
+    handle.close();
+    const Report report = handle.wait();
+    REQUIRE(results.size() == 6000);
+    CHECK(report.sources == 6000);
+    std::vector<int> next(3, 0);
+    for (const int x : results) REQUIRE(x % 10000 == next[static_cast<std::size_t>(x / 10000)]++);
+}
+
+TEST_CASE("without room try_push refuses and leaves the item, and push waits") {
+    Pool pool({.max_threads = 1});
+    std::atomic<bool> open{false};
+    std::atomic<int> emitted{0};
+    auto run = pipeline<std::string>("pressed")
+                   .map("wait", [&](std::string text) { while (!open) std::this_thread::yield(); return text; })
+                   .in_order("count", [&](const std::string&) { ++emitted; });
+    auto handle = run.start(pool, {.open_items = 8});
+    int taken = 0;
+    std::string item = "a read that is longer than any short string";
+    while (handle.try_push(std::string(item))) ++taken;
+    CHECK(taken == 8);
+    CHECK_FALSE(handle.try_push(std::move(item)));
+    CHECK(item.size() == 43);
+    std::thread host([&] { CHECK(handle.push("late")); });
+    open = true;
+    host.join();
+    handle.close();
+    CHECK(handle.wait().emitted == 9);
+    CHECK(emitted == 9);
+}
+
+TEST_CASE("a host cancels midway, and its waiting push returns") {
+    Pool pool({.max_threads = 2});
+    std::atomic<int> emitted{0};
+    auto run = pipeline<int>("cancelled").map("slow", [](int x) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); return x; }).in_order("count", [&](int) { ++emitted; });
+    auto handle = run.start(pool, {.open_items = 4});
+    std::atomic<bool> refused{false};
+    std::thread host([&] {
+        for (int i = 0; i < 1000000; ++i) {
+            if (!handle.push(i)) {
+                refused = true;
+                return;
+            }
+        }
+    });
+    while (emitted < 10) std::this_thread::yield();
+    handle.cancel();
+    host.join();
+    CHECK(refused);
+    CHECK_THROWS_AS(handle.wait(), Error);
+}
+
+TEST_CASE("a handle that is dropped ends its run") {
+    Pool pool({.max_threads = 2});
+    std::atomic<int> begun{0};
+    auto run = pipeline<int>("dropped").map("slow", [&](int x) { ++begun; return x; }).in_order("ignore", [](int) {});
+    {
+        auto handle = run.start(pool);
+        for (int i = 0; i < 10; ++i) REQUIRE(handle.push(i));
+    }
+    const int after = begun;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    CHECK(begun == after);
+}
+
+TEST_CASE("pipelines share a pool, and one inside a stage of another works on itself") {
+    Pool pool({.max_threads = 2});
+    std::vector<long> results;
+    auto outer = pipeline<long>("outer")
+                     .source(std::views::iota(1L, 30L))
+                     .map("inner run",
+                          [&](long n) {
+                              long sum = 0;
+                              auto inner = pipeline<long>("inner").source(std::views::iota(0L, n)).map("same", [](long x) { return x; }).in_order("sum", [&](long x) { sum += x; });
+                              static_cast<void>(inner.run(pool));
+                              return sum;
+                          })
+                     .in_order("collect", [&](long x) { results.push_back(x); });
+    static_cast<void>(outer.run(pool));
+    REQUIRE(results.size() == 29);
+    for (long n = 1; n < 30; ++n) REQUIRE(results[static_cast<std::size_t>(n - 1)] == n * (n - 1) / 2);
+}
+
+TEST_CASE("idle workers retire their work and a later run wakes them again") {
+    Pool pool({.min_threads = 1, .max_threads = 4});
+    for (int round = 0; round < 20; ++round) {
+        long sum = 0;
+        auto run = pipeline<long>("round").source(std::views::iota(0L, 1000L)).map("same", [](long x) { return x; }).in_order("sum", [&](long x) { sum += x; });
+        static_cast<void>(run.run(pool));
+        REQUIRE(sum == 499500);
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(pool.threads() <= 4);
+}
+
+TEST_CASE("progress is told by one worker at a time and never goes back") {
+    std::uint64_t last = 0;
+    std::atomic<int> inside{0};
+    std::atomic<bool> wrong{false};
+    auto run = pipeline<int>("progress").source(std::views::iota(0, 300)).map("slow", [](int x) { std::this_thread::sleep_for(std::chrono::milliseconds(4)); return x; }).in_order("ignore", [](int) {});
+    Options options{.threads = 2};
+    std::atomic<int> told{0};
+    options.progress = [&](const Progress& progress) {
+        if (++inside != 1 || progress.finished < last || progress.expected != 300) wrong = true;
+        last = progress.finished;
+        ++told;
+        --inside;
+    };
+    static_cast<void>(run.run(options));
+    CHECK_FALSE(wrong);
+    CHECK(told >= 1);
+}
