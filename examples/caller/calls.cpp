@@ -9,7 +9,8 @@ namespace caller {
 
 using spillway::hts::Interval;
 
-CallQueue::CallQueue(std::vector<Interval> wanted, Write write) : wanted_(std::move(wanted)), write_(std::move(write)) {}
+CallQueue::CallQueue(std::vector<Interval> wanted, Write write)
+    : wanted_(std::move(wanted)), write_(std::move(write)) {}
 
 void CallQueue::push(std::int32_t contig, std::int64_t begin, std::vector<Call> calls) {
     // A call of this or a later window begins at least here: a shift, and the base that VCF puts before an indel.

@@ -14,10 +14,10 @@
 
 namespace caller {
 
-/// Holds calls until no later window can have one before them, which a variant's bounded shift to the left allows; sorts
-/// them, drops those seen twice, and those outside the wanted intervals.
+/// Holds calls until no later window can have one before them, which a variant's bounded shift to the left allows;
+/// sorts them, drops those seen twice, and those outside the wanted intervals.
 class CallQueue {
-  public:
+public:
     using Write = std::function<void(const Call&)>;
 
     /// `wanted` as spillway::hts::merged gives them.
@@ -27,7 +27,7 @@ class CallQueue {
     void push(std::int32_t contig, std::int64_t begin, std::vector<Call> calls);
     void finish();
 
-  private:
+private:
     void release(std::int32_t contig, std::int64_t before);
 
     std::vector<spillway::hts::Interval> wanted_;

@@ -11,7 +11,8 @@ namespace caller {
 
 namespace {
 
-/// A template says at most this much against a haplotype: what is in no model (a chimera, a read that belongs elsewhere).
+/// A template says at most this much against a haplotype: what is in no model (a chimera, a read that belongs
+/// elsewhere).
 constexpr std::int32_t max_evidence_of_template = 50 * static_cast<std::int32_t>(phred_unit);
 
 /// An allele fits a template better only beyond this: less is a matter of rounding.
@@ -27,7 +28,7 @@ struct Template {
 std::vector<Template> templates_of(Candidate& candidate) {
     std::vector<std::uint32_t> order(candidate.queries.size());
     for (std::uint32_t q = 0; q < order.size(); ++q) order[q] = q;
-    const auto hash = [&](std::uint32_t q) { return candidate.queries[q].read->name_hash; };
+    const auto hash = [&](std::uint32_t q) { return candidate.queries[q].name_hash; };
     std::ranges::stable_sort(order, {}, hash);
     const std::size_t haplotypes = candidate.haplotypes.size();
     std::vector<Template> templates;
@@ -40,12 +41,13 @@ std::vector<Template> templates_of(Candidate& candidate) {
             const Query& query = candidate.queries[order[j]];
             one.begin = std::min(one.begin, query.begin);
             one.end = std::max(one.end, query.end);
-            mapping_quality = std::max(mapping_quality, query.read->mapping_quality);
+            mapping_quality = std::max(mapping_quality, query.mapping_quality);
             for (std::size_t h = 0; h < haplotypes; ++h) one.costs[h] += candidate.cost(order[j], h);
         }
         // Mates are not independent and the read may belong elsewhere: together they say no more than one good read.
-        const std::int32_t cap = std::min<std::int32_t>(
-            max_evidence_of_template, std::max<std::int32_t>(1, mapping_quality) * static_cast<std::int32_t>(phred_unit));
+        const std::int32_t cap =
+            std::min<std::int32_t>(max_evidence_of_template,
+                                   std::max<std::int32_t>(1, mapping_quality) * static_cast<std::int32_t>(phred_unit));
         const std::int32_t best = std::ranges::min(one.costs);
         for (auto& cost : one.costs) cost = std::min(cost - best, cap);
         templates.push_back(std::move(one));
@@ -74,9 +76,9 @@ std::int64_t record_position(const Variant& variant) {
     return variant.is_substitution() ? variant.position : std::max<std::int64_t>(0, variant.position - 1);
 }
 
-Allele allele_at(std::int64_t position, const std::vector<Variant>& variants, std::string_view contig) {
+Allele allele_at(std::int64_t position, const std::vector<Variant>& variants, const Sequence& contig) {
     Allele allele;
-    char first = spillway::hts::vcf_base(contig[static_cast<std::size_t>(position)]);
+    char first = spillway::hts::vcf_base(contig[position]);
     for (const Variant& variant : variants) {
         if (record_position(variant) != position) continue;
         if (variant.is_substitution()) {
@@ -86,19 +88,18 @@ Allele allele_at(std::int64_t position, const std::vector<Variant>& variants, st
         } else if (variant.position > position) {
             allele = {1 + variant.deleted, std::string(1, first) + variant.inserted};
         } else {
-            allele = {1 + variant.deleted,
-                      variant.inserted + plain_bases(contig, variant.end(), variant.end() + 1)};
+            allele = {1 + variant.deleted, variant.inserted + contig.plain(variant.end(), variant.end() + 1)};
         }
     }
     return allele;
 }
 
 class Diplotypes {
-  public:
+public:
     Diplotypes(Candidate& candidate, const Priors& priors);
     [[nodiscard]] std::vector<Call> calls() const;
 
-  private:
+private:
     [[nodiscard]] Phred prior_of(std::size_t i, std::size_t j, std::int64_t position) const;
     [[nodiscard]] Call call_at(std::int64_t position) const;
 
@@ -117,7 +118,6 @@ constexpr std::int64_t everywhere = -1;
 Diplotypes::Diplotypes(Candidate& candidate, const Priors& priors)
     : candidate_(candidate), priors_(priors), templates_(templates_of(candidate)) {
     const auto& haplotypes = candidate.haplotypes;
-    const auto begin = candidate.window.slice_begin();
     for (const Haplotype& haplotype : haplotypes) {
         if (haplotype.events.empty()) {
             variants_.emplace_back();
@@ -126,7 +126,7 @@ Diplotypes::Diplotypes(Candidate& candidate, const Priors& priors)
         } else {
             const auto alignment =
                 spillway::align(haplotype.bases, haplotypes[0].bases, alignment_scores, spillway::Span::query);
-            variants_.push_back(variants_of(haplotype.bases, alignment, begin, *candidate.window.reference));
+            variants_.push_back(variants_of(haplotype.bases, alignment, candidate.slice_begin, candidate.sequence()));
         }
     }
     likelihood_.assign(haplotypes.size() * (haplotypes.size() + 1) / 2, 0);
@@ -178,7 +178,7 @@ std::vector<Call> Diplotypes::calls() const {
 }
 
 Call Diplotypes::call_at(std::int64_t position) const {
-    const std::string& contig = *candidate_.window.reference;
+    const Sequence contig = candidate_.sequence();
     const std::size_t count = variants_.size();
 
     // Alleles of the record: those of the best pair; a haplotype with something else here is of no genotype of it.
@@ -195,13 +195,14 @@ Call Diplotypes::call_at(std::int64_t position) const {
     }
 
     Call call;
-    call.contig = candidate_.window.contig;
+    call.contig = candidate_.contig;
     call.position = position;
     std::int64_t span = 1;
     for (const Allele& allele : alleles) span = std::max(span, allele.reference);
-    call.reference = plain_bases(contig, position, position + span);
+    call.reference = contig.plain(position, position + span);
     for (std::size_t a = 1; a < alleles.size(); ++a) {
-        call.alternates.push_back(alleles[a].bases + call.reference.substr(static_cast<std::size_t>(alleles[a].reference)));
+        call.alternates.push_back(alleles[a].bases +
+                                  call.reference.substr(static_cast<std::size_t>(alleles[a].reference)));
     }
 
     const std::size_t genotypes = alleles.size() * (alleles.size() + 1) / 2;
@@ -221,7 +222,8 @@ Call Diplotypes::call_at(std::int64_t position) const {
     call.quality = std::max<Phred>(0, nothing - total_);
 
     const auto called = index_of(allele_of[best_[0]], allele_of[best_[1]]);
-    call.genotype = {std::min(allele_of[best_[0]], allele_of[best_[1]]), std::max(allele_of[best_[0]], allele_of[best_[1]])};
+    call.genotype = {std::min(allele_of[best_[0]], allele_of[best_[1]]),
+                     std::max(allele_of[best_[0]], allele_of[best_[1]])};
     Phred second = impossible;
     for (std::size_t g = 0; g < genotypes; ++g) {
         if (g != called) second = std::min(second, posterior[g]);
@@ -243,7 +245,8 @@ Call Diplotypes::call_at(std::int64_t position) const {
             cost = std::min(cost, t.costs[h]);
         }
         const auto least_cost = std::ranges::min_element(best);
-        const bool alone = std::ranges::count_if(best, [&](std::int32_t c) { return c - *least_cost < better_by; }) == 1;
+        const bool alone =
+            std::ranges::count_if(best, [&](std::int32_t c) { return c - *least_cost < better_by; }) == 1;
         if (alone) ++call.allele_depth[static_cast<std::size_t>(least_cost - best.begin())];
     }
     return call;

@@ -2,8 +2,9 @@
 //
 //     std::vector<caller::Call> calls = caller::genotype(candidate);   // after settle(); by position
 //
-// Every pair of haplotypes is weighed: a template (both mates) comes from either with probability one half. Sites are judged
-// by sums over the pairs, so that PL, GQ and QUAL know what else the window may hold. All numbers are Phred: see phred.hpp.
+// Every pair of haplotypes is weighed: a template (both mates) comes from either with probability one half. Sites are
+// judged by sums over the pairs, so that PL, GQ and QUAL know what else the window may hold. All numbers are Phred: see
+// phred.hpp.
 #pragma once
 
 #include "haplotypes.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <limits>
-#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -13,18 +12,19 @@ using spillway::hts::Read;
 
 namespace {
 
-/// Reads of a window, at most max_reads of them: those with the smallest hash of their name, so that mates stay together
-/// and the choice does not depend on the file.
-void cap_reads(Window& window) {
-    if (window.reads.size() <= max_reads) return;
+/// Reads of a window, at most max_reads of them: those with the smallest hash of their name, so that mates stay
+/// together and the choice does not depend on the file.
+std::vector<const Read*> capped(std::vector<const Read*> reads) {
+    if (reads.size() <= max_reads) return reads;
     std::vector<std::uint64_t> hashes;
-    for (const Read* read : window.reads) hashes.push_back(read->name_hash);
+    for (const Read* read : reads) hashes.push_back(read->name_hash);
     std::ranges::nth_element(hashes, hashes.begin() + max_reads);
     const std::uint64_t limit = hashes[max_reads];
-    std::erase_if(window.reads, [&](const Read* read) { return read->name_hash >= limit; });
+    std::erase_if(reads, [&](const Read* read) { return read->name_hash >= limit; });
+    return reads;
 }
 
-std::optional<Query> query_of(const Read& read, const Window& window) {
+void add_query(Candidate& candidate, const Read& read, const Window& window) {
     const std::int64_t slice_begin = window.slice_begin(), slice_end = window.slice_end();
     std::int64_t at = read.begin, query = 0;
     std::int64_t first = -1, last = -1, begin = 0, end = 0;
@@ -40,11 +40,11 @@ std::optional<Query> query_of(const Read& read, const Window& window) {
             last = query + end - at;
         }
         // An intron across the slice's evidence: the read says nothing about it.
-        if (operation == spillway::hts::cigar_skip && at < window.end && at + length > window.begin) return std::nullopt;
+        if (operation == spillway::hts::cigar_skip && at < window.end && at + length > window.begin) return;
         if (cigar::takes_read(operation)) query += length;
         if (cigar::takes_reference(operation)) at += length;
     }
-    if (first < 0) return std::nullopt;
+    if (first < 0) return;
     // Clipped ends may be what an aligner could not place, such as an insertion near the read's end.
     const auto clip = [](std::uint32_t element) {
         return cigar::operation(element) == spillway::hts::cigar_soft_clip ? cigar::length(element) : 0;
@@ -60,14 +60,19 @@ std::optional<Query> query_of(const Read& read, const Window& window) {
         last += taken;
         end += taken;
     }
-    if (end <= window.begin || begin >= window.end) return std::nullopt;
-    return Query{&read,
-                 static_cast<std::uint32_t>(first),
-                 static_cast<std::uint32_t>(last - first),
-                 begin,
-                 end,
-                 first > 0 && begin == slice_begin,
-                 last < size && end == slice_end};
+    if (end <= window.begin || begin >= window.end) return;
+    const auto from = static_cast<std::size_t>(first), count = static_cast<std::size_t>(last - first);
+    candidate.queries.push_back({.name_hash = read.name_hash,
+                                 .begin = begin,
+                                 .end = end,
+                                 .first = static_cast<std::uint32_t>(candidate.read_bases.size()),
+                                 .size = static_cast<std::uint32_t>(count),
+                                 .mapping_quality = read.mapping_quality,
+                                 .cut_left = first > 0 && begin == slice_begin,
+                                 .cut_right = last < size && end == slice_end});
+    candidate.read_bases.append(read.bases.data() + from, count);
+    const auto qualities = read.qualities.subspan(from, count);
+    candidate.read_qualities.insert(candidate.read_qualities.end(), qualities.begin(), qualities.end());
 }
 
 /// One event in one template.
@@ -91,9 +96,10 @@ std::vector<Sighting> sightings_of(const Window& window, const EvidenceRules& ru
     std::vector<Sighting> sightings;
     for (const Read* read : window.reads) {
         if (read->mapping_quality < rules.min_mapping_quality) continue;
-        for_each_difference(*read, *window.reference, [&](const Difference& d) {
+        for_each_difference(*read, Sequence(*window.reference), [&](const Difference& d) {
             const std::int64_t begin = d.position - (d.deleted == 0 ? 1 : 0);
-            if (d.quality < rules.min_base_quality || begin < window.begin || d.position + d.deleted > window.end) return;
+            if (d.quality < rules.min_base_quality || begin < window.begin || d.position + d.deleted > window.end)
+                return;
             sightings.push_back({{d.position, d.deleted, std::string(d.inserted)}, read->name_hash});
         });
     }
@@ -106,18 +112,20 @@ std::vector<Sighting> sightings_of(const Window& window, const EvidenceRules& ru
 std::vector<Event> events_of(const Window& window, const std::vector<Sighting>& sightings, const EvidenceRules& rules) {
     std::vector<std::pair<std::int64_t, Event>> supported;
     for (auto first = sightings.begin(); first != sightings.end();) {
-        const auto last = std::find_if(first, sightings.end(), [&](const Sighting& s) { return s.variant != first->variant; });
+        const auto last =
+            std::find_if(first, sightings.end(), [&](const Sighting& s) { return s.variant != first->variant; });
         const auto templates = static_cast<std::int64_t>(last - first);
         if (templates >= rules.min_templates) {
             Event event{first->variant, first->variant.end()};
             if (!event.variant.is_substitution()) {
                 event.end += right_freedom(event.variant.position, event.variant.deleted, event.variant.inserted,
-                                           *window.reference);
+                                           Sequence(*window.reference));
             }
             const auto depth = std::ranges::count_if(window.reads, [&](const Read* read) {
                 return read->mapping_quality >= rules.min_mapping_quality && covers(*read, event);
             });
-            if (templates * 1000 >= rules.min_share_spanning * depth) supported.emplace_back(-templates, std::move(event));
+            if (templates * 1000 >= rules.min_share_spanning * depth)
+                supported.emplace_back(-templates, std::move(event));
         }
         first = last;
     }
@@ -206,24 +214,33 @@ void keep_best(std::vector<std::uint32_t>& masks, const std::vector<Sample>& sam
 }
 
 Haplotype build(const Window& window, const std::vector<Variant>& events, std::uint32_t mask) {
+    const Sequence contig(*window.reference);
     Haplotype haplotype;
     std::int64_t at = window.slice_begin();
     for (std::size_t e = 0; e < events.size(); ++e) {
         if ((mask >> e & 1U) == 0) continue;
-        haplotype.bases += plain_bases(*window.reference, at, events[e].position);
+        haplotype.bases += contig.plain(at, events[e].position);
         haplotype.bases += events[e].inserted;
         haplotype.events.push_back(static_cast<std::uint16_t>(e));
         at = events[e].end();
     }
-    haplotype.bases += plain_bases(*window.reference, at, window.slice_end());
+    haplotype.bases += contig.plain(at, window.slice_end());
     return haplotype;
 }
 
 } // namespace
 
-Candidate make_candidate(Window window, const EvidenceRules& rules) {
-    cap_reads(window);
+Candidate make_candidate(const Window& window, const EvidenceRules& rules) {
     Candidate candidate;
+    candidate.contig = window.contig;
+    candidate.contig_size = static_cast<std::int64_t>(window.reference->size());
+    candidate.begin = window.begin;
+    candidate.slice_begin = window.slice_begin();
+    candidate.reference_begin = std::max<std::int64_t>(0, window.slice_begin() - max_shift - 1);
+    const auto reference_end = std::min(candidate.contig_size, window.slice_end() + 1);
+    candidate.reference = window.reference->substr(static_cast<std::size_t>(candidate.reference_begin),
+                                                   static_cast<std::size_t>(reference_end - candidate.reference_begin));
+
     const auto sightings = sightings_of(window, rules);
     const auto events = events_of(window, sightings, rules);
     for (const Event& event : events) candidate.events.push_back(event.variant);
@@ -239,15 +256,12 @@ Candidate make_candidate(Window window, const EvidenceRules& rules) {
             *same = std::move(haplotype);
         }
     }
-    for (const Read* read : window.reads) {
-        if (const auto query = query_of(*read, window)) candidate.queries.push_back(*query);
-    }
-    candidate.window = std::move(window);
+    for (const Read* read : capped(window.reads)) add_query(candidate, *read, window);
     return candidate;
 }
 
 std::int64_t place_on(const Candidate& candidate, const Haplotype& haplotype, std::int64_t position, bool after) {
-    std::int64_t place = position - candidate.window.slice_begin();
+    std::int64_t place = position - candidate.slice_begin;
     for (const auto e : haplotype.events) {
         const Variant& event = candidate.events[e];
         if (after ? event.end() <= position : event.position < position) {

@@ -53,7 +53,8 @@ std::int32_t cheapest_gap(std::string_view bases) {
             run = bases[i] == bases[i - period] ? run + 1 : 0;
             longest = std::max(longest, run);
         }
-        cheapest = std::min(cheapest, repeat_cost(static_cast<std::int64_t>(period), static_cast<std::int64_t>(longest + period)));
+        cheapest = std::min(
+            cheapest, repeat_cost(static_cast<std::int64_t>(period), static_cast<std::int64_t>(longest + period)));
     }
     return cheapest;
 }
@@ -74,20 +75,23 @@ Phred edge_cost(const Query& query, std::string_view haplotype, std::int64_t beg
     return cost;
 }
 
-std::int32_t gapless_cost(const Query& query, std::string_view haplotype, std::int64_t start) {
+std::int32_t gapless_cost(const Candidate& candidate, const Query& query, std::string_view haplotype,
+                          std::int64_t start) {
     const std::int64_t end = start + query.size;
-    if (start < 0 || end > static_cast<std::int64_t>(haplotype.size())) return std::numeric_limits<std::int32_t>::max() / 4;
-    const auto bases = query.bases();
-    const auto qualities = query.qualities();
+    if (start < 0 || end > static_cast<std::int64_t>(haplotype.size()))
+        return std::numeric_limits<std::int32_t>::max() / 4;
+    const auto bases = candidate.bases(query);
+    const auto qualities = candidate.qualities(query);
     const char* target = haplotype.data() + start;
     auto cost = static_cast<std::int32_t>(edge_cost(query, haplotype, start, end));
     for (std::size_t i = 0; i < bases.size(); ++i) cost += base_cost(bases[i], qualities[i], target[i]);
     return cost;
 }
 
-std::int32_t path_cost(const Query& query, std::string_view haplotype, const spillway::Alignment& alignment) {
-    const auto bases = query.bases();
-    const auto qualities = query.qualities();
+std::int32_t path_cost(const Candidate& candidate, const Query& query, std::string_view haplotype,
+                       const spillway::Alignment& alignment) {
+    const auto bases = candidate.bases(query);
+    const auto qualities = candidate.qualities(query);
     auto read = static_cast<std::size_t>(alignment.query_begin);
     auto at = static_cast<std::size_t>(alignment.target_begin);
     Phred cost = edge_cost(query, haplotype, alignment.target_begin, alignment.target_end);
@@ -147,12 +151,13 @@ AlignmentTasks place(Candidate& candidate) {
             const Query& query = candidate.queries[q];
             const std::int64_t by_begin = place_on(candidate, haplotype, query.begin, true);
             const std::int64_t by_end = place_on(candidate, haplotype, query.end, false) - query.size;
-            std::int32_t cost = gapless_cost(query, haplotype.bases, by_begin);
-            if (by_end != by_begin && cost > 0) cost = std::min(cost, gapless_cost(query, haplotype.bases, by_end));
+            std::int32_t cost = gapless_cost(candidate, query, haplotype.bases, by_begin);
+            if (by_end != by_begin && cost > 0)
+                cost = std::min(cost, gapless_cost(candidate, query, haplotype.bases, by_end));
             candidate.cost(q, h) = cost;
             if (cost > enough) {
                 task.indexes.push_back(static_cast<std::uint32_t>(q));
-                task.queries.push_back(query.bases());
+                task.queries.push_back(candidate.bases(query));
             }
         }
         task.found.resize(task.queries.size());
@@ -166,7 +171,7 @@ void settle(Candidate& candidate, const AlignmentTasks& tasks) {
         const std::string_view target = candidate.haplotypes[task.haplotype].bases;
         for (std::size_t i = 0; i < task.indexes.size(); ++i) {
             std::int32_t& cost = candidate.cost(task.indexes[i], task.haplotype);
-            cost = std::min(cost, path_cost(candidate.queries[task.indexes[i]], target, task.found[i]));
+            cost = std::min(cost, path_cost(candidate, candidate.queries[task.indexes[i]], target, task.found[i]));
         }
     }
 }

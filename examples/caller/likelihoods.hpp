@@ -4,8 +4,9 @@
 //     for (auto& task : wanted) spillway::align(task.queries, task.target, scores, spillway::Span::query, task.found);
 //     caller::settle(candidate, wanted);                         // candidate.costs is complete
 //
-// The cost of a placement is the sum over its bases of -10 log10 of the error probability where they differ (a third of it
-// for each wrong base) and of the correct base's where they agree, and of a cost for each gap that knows the repeat it is in.
+// The cost of a placement is the sum over its bases of -10 log10 of the error probability where they differ (a third of
+// it for each wrong base) and of the correct base's where they agree, and of a cost for each gap that knows the repeat
+// it is in.
 #pragma once
 
 #include "haplotypes.hpp"
@@ -18,7 +19,8 @@
 
 namespace caller {
 
-/// Scores of reads against haplotypes and of haplotypes against the reference; the latter decide how variants are spelled.
+/// Scores of reads against haplotypes and of haplotypes against the reference; the latter decide how variants are
+/// spelled.
 inline constexpr spillway::Scores alignment_scores{};
 
 /// The queries of one candidate that must be aligned to one haplotype.

@@ -43,7 +43,7 @@ void WindowMaker::mark(const Read& read) {
         if (cigar::takes_reference(operation)) at += cigar::length(element);
     }
     end_stretch();
-    for_each_difference(read, *reference_, [&](const Difference& d) {
+    for_each_difference(read, Sequence(*reference_), [&](const Difference& d) {
         if (d.quality < rules_.min_base_quality) return;
         marks_.push_back({d.position, d.deleted, read.name_hash, d.inserted.data(),
                           static_cast<std::int32_t>(d.inserted.size()), 0});
@@ -51,7 +51,8 @@ void WindowMaker::mark(const Read& read) {
 }
 
 void WindowMaker::settle(std::int64_t final) {
-    const auto middle = std::partition(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.position >= final; });
+    const auto middle =
+        std::partition(marks_.begin(), marks_.end(), [&](const Mark& m) { return m.position >= final; });
     std::vector<Mark> ready(middle, marks_.end());
     marks_.erase(middle, marks_.end());
     const auto inserted = [](const Mark& m) {
@@ -92,7 +93,7 @@ void WindowMaker::weigh(std::vector<Mark>::const_iterator first, std::vector<Mar
     const std::string_view inserted(first->inserted, static_cast<std::size_t>(first->inserted_size));
     const bool substitution = first->deleted == 1 && inserted.size() == 1;
     const std::int64_t freedom =
-        substitution ? 0 : right_freedom(first->position, first->deleted, inserted, *reference_);
+        substitution ? 0 : right_freedom(first->position, first->deleted, inserted, Sequence(*reference_));
     // An insertion lies between two bases: the one before it stands for its place.
     add({first->position - (first->deleted == 0 ? 1 : 0), first->position + first->deleted + freedom});
 }
@@ -175,9 +176,8 @@ std::optional<Window> WindowMaker::pop() {
         if (held.block.get() != last) window.blocks.push_back(held.block); // reads come block by block
         last = held.block.get();
     }
-    std::ranges::sort(window.reads, {}, [](const Read* read) {
-        return std::tuple(read->begin, read->name_hash, read->flags);
-    });
+    std::ranges::sort(window.reads, {},
+                      [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
     return window;
 }
 

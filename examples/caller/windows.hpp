@@ -5,19 +5,23 @@
 //     while (auto window = windows.pop()) use(*window);          // as soon as no later read can change it
 //     windows.finish();                                          // then pop() gives the rest
 //
-// Windows are a pure function of reads and reference, in absolute coordinates; where a run of reading begins or ends does
-// not matter farther away than window_reach:
-// - Evidence at a position depends on the reads that cover it, no others. Its extent is at most max_evidence.
-// - Evidence less than join_gap apart joins to a run. A run that is longer than long_run is cut at each multiple of long_run
-//   in it: at the evidence whose begin is nearest the multiple, within long_run / 2, preferring begins that no other
-//   evidence overlaps. Other runs are one window.
-// - So whether a cut is made at a multiple m, and where, depends on the evidence within long_run / 2 of m and on whether the
-//   run is long. Take reading that begins at A <= m - long_run - join_gap - max_evidence. If the run begins before A, the
-//   part seen begins at most join_gap + max_evidence after A, thus at least long_run before m, and as m lies in the run both
-//   are long; if it begins after A both see the same begin. The same holds at the other end. A window's cuts belong to
-//   multiples at most 1.5 long_run from its first evidence, or its run is short and all within long_run.
-// - Adding the flank and the 1.5: window_reach is enough on both sides, for windows whose first evidence is in a wanted
-//   interval.
+// Windows are a pure function of reads and reference, in absolute coordinates; where reading began or ended does not
+// matter farther away than window_reach:
+// - Evidence at a position depends on the reads that cover it, no others. It extends over at most max_evidence.
+// - Evidence at most join_gap apart joins to a run. A run longer than long_run is cut at each multiple m of long_run in
+// it:
+//   at the evidence whose begin is nearest m, less than long_run / 2 away, rather where no earlier evidence reaches;
+//   there is no cut at m if none begins there. Other runs are one window.
+// - So a cut at m depends on the evidence within long_run / 2 of m, and on whether the run is long. Let reading begin
+// at
+//   A < m - long_run - join_gap - max_evidence. If the run begins before A, what is seen of it begins before
+//   A + join_gap + max_evidence, more than long_run before m, which is in the run: it is long, and is seen to be. If it
+//   begins after A, it is seen from its begin. The same holds for the end of reading.
+// - Neighbouring evidence of a run begins at most join_gap + max_evidence apart, so at most 3 multiples in a row have
+// none
+//   within long_run / 2 (join_gap + max_evidence < 3 long_run): from cut to cut it is at most 5 long_run, and a window
+//   ends at most max_evidence after its last evidence begins. That is longest_window. What decides the cuts at both its
+//   ends lies at most window_reach from its first evidence.
 #pragma once
 
 #include "variants.hpp"
@@ -33,13 +37,15 @@
 
 namespace caller {
 
-/// Bases of reference on both sides of a window's evidence that its haplotypes include; less than join_gap, so that no other
-/// evidence lies in them unless a long run was cut.
+/// Bases of reference on both sides of a window's evidence that its haplotypes include; less than join_gap, so that no
+/// other evidence lies in them unless a long run was cut.
 inline constexpr std::int64_t flank = 30;
 inline constexpr std::int64_t join_gap = 32;
 inline constexpr std::int64_t long_run = 256;
 inline constexpr std::int64_t max_evidence = max_indel + max_shift;
-inline constexpr std::int64_t window_reach = 3 * long_run + 2 * (join_gap + max_evidence) + flank + max_shift;
+inline constexpr std::int64_t longest_window = 5 * long_run + max_evidence;
+inline constexpr std::int64_t window_reach = longest_window + 3 * long_run + 2 * (join_gap + max_evidence) + flank;
+static_assert(join_gap + max_evidence < 3 * long_run && flank < join_gap);
 
 /// What counts as evidence of a variant.
 struct EvidenceRules {
@@ -57,8 +63,8 @@ struct Window {
     std::int32_t contig = -1;
     std::int64_t begin = 0; ///< First evidence position; the window belongs to whoever owns this position.
     std::int64_t end = 0;   ///< One past the last evidence position.
-    std::shared_ptr<const std::string> reference;                       ///< The whole contig.
-    std::vector<const spillway::hts::Read*> reads;                      ///< By begin, then name hash, then flags.
+    std::shared_ptr<const std::string> reference;                        ///< The whole contig.
+    std::vector<const spillway::hts::Read*> reads;                       ///< By begin, then name hash, then flags.
     std::vector<std::shared_ptr<const spillway::hts::ReadBlock>> blocks; ///< What owns the reads, each once.
 
     /// The stretch that haplotypes spell.
@@ -70,7 +76,7 @@ struct Window {
 
 /// Holds the reads of the last few hundred bases only: memory is depth times a few kilobases, whatever the span.
 class WindowMaker {
-  public:
+public:
     /// Gives windows whose first evidence is in `wanted`; the reads must cover `wanted` widened by window_reach.
     WindowMaker(const spillway::hts::Interval& wanted, std::shared_ptr<const std::string> reference,
                 EvidenceRules rules = {});
@@ -85,7 +91,7 @@ class WindowMaker {
     /// Bytes held, the blocks not included.
     [[nodiscard]] std::size_t bytes() const;
 
-  private:
+private:
     /// One thing seen in one read, or a change of depth.
     struct Mark {
         std::int64_t position;

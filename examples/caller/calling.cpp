@@ -1,0 +1,126 @@
+#include "calling.hpp"
+
+#include "calls.hpp"
+#include "inputs.hpp"
+#include "likelihoods.hpp"
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+namespace caller {
+
+namespace {
+
+/// Calls with less are not worth a line: more likely wrong than right.
+constexpr Phred min_quality = from_phred(3);
+
+/// Cells of alignment matrices that make a batch worth its while.
+constexpr std::size_t full_batch = 8'000'000;
+
+/// Of all workers.
+struct ReadTally {
+    std::atomic<std::uint64_t> decoded = 0, given = 0, without_match = 0, without_bases = 0;
+};
+
+/// What one worker decodes with; what it has seen is added to the tally when the worker ends.
+class Decoder {
+public:
+    Decoder(const Inputs& inputs, ReadTally& tally) : stream(inputs.file(), inputs.filter()), tally_(tally) {}
+    Decoder(const Decoder&) = delete;
+    Decoder& operator=(const Decoder&) = delete;
+    ~Decoder() {
+        const auto& counts = stream.counts();
+        tally_.decoded += counts.decoded;
+        tally_.given += counts.given;
+        tally_.without_match += counts.without_match;
+        tally_.without_bases += counts.without_bases;
+    }
+
+    spillway::hts::ReadStream stream;
+
+private:
+    ReadTally& tally_;
+};
+
+/// A window's calls and where it begins.
+struct WindowCalls {
+    std::int32_t contig = -1;
+    std::int64_t begin = 0;
+    std::vector<Call> calls;
+};
+
+std::size_t cells_of(const Candidate& candidate) {
+    std::size_t target = 0;
+    for (const Haplotype& haplotype : candidate.haplotypes) target += haplotype.bases.size();
+    return candidate.read_bases.size() * target;
+}
+
+void align_batch(spillway::batch<Candidate>& candidates) {
+    for (Candidate& candidate : candidates) {
+        auto tasks = place(candidate);
+        for (AlignmentTask& task : tasks) {
+            spillway::align(task.queries, task.target, alignment_scores, spillway::Span::query, task.found);
+        }
+        settle(candidate, tasks);
+    }
+}
+
+std::optional<WindowCalls> genotype_candidate(Candidate& candidate) {
+    WindowCalls result{candidate.contig, candidate.begin, genotype(candidate)};
+    std::erase_if(result.calls, [](const Call& call) { return call.quality < min_quality; });
+    if (result.calls.empty()) return std::nullopt;
+    return result;
+}
+
+} // namespace
+
+RunReport run(const CallerOptions& options, const RunOptions& how) {
+    std::mutex mutex; // Warnings are rare.
+    ReadTally tally;
+    const Inputs inputs(options, [&](const std::string& text) {
+        const std::lock_guard lock(mutex);
+        if (how.warn) how.warn(text);
+    });
+    std::vector<std::string> header = {"##source=spillway-call " SPILLWAY_VERSION};
+    for (auto& line : header_lines()) header.push_back(std::move(line));
+    spillway::hts::VcfWriter vcf({.path = options.output,
+                                  .format = options.format,
+                                  .header = std::move(header),
+                                  .contigs = inputs.file()->contigs(),
+                                  .sample = inputs.sample()});
+    CallQueue queue(inputs.wanted(), [&](const Call& call) { vcf.write(record_of(call)); });
+
+    auto calling =
+        spillway::pipeline<Task>("calling")
+            .source(inputs.tasks())
+            .fan_out("candidates",
+                     [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
+            .local([&] { return Decoder(inputs, tally); })
+            .batch("align", align_batch, {.cells = cells_of, .full = full_batch})
+            .map("genotype", genotype_candidate)
+            .in_order("write",
+                      [&](WindowCalls& window) { queue.push(window.contig, window.begin, std::move(window.calls)); });
+    spillway::Options pipeline_options;
+    pipeline_options.memory = options.memory;
+    pipeline_options.threads = options.threads;
+    pipeline_options.stop = how.stop;
+    pipeline_options.progress = how.progress;
+    if (!options.temporary_directory.empty()) {
+        pipeline_options.spill = spillway::SpillOptions{.directory = options.temporary_directory};
+    }
+    RunReport report;
+    report.pipeline = calling.run(pipeline_options);
+    queue.finish();
+    vcf.commit();
+    report.calls = vcf.records();
+    report.reads_decoded = tally.decoded;
+    report.reads_given = tally.given;
+    report.reads_without_match = tally.without_match;
+    report.reads_without_bases = tally.without_bases;
+    report.reads_in_file = inputs.file()->indexed_reads().value_or(0);
+    return report;
+}
+
+} // namespace caller

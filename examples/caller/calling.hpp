@@ -1,0 +1,36 @@
+// The run: from opened inputs to a written VCF, every candidate through the pipeline.
+//
+//     caller::RunOptions how{.stop = stop.get_token()};
+//     const caller::RunReport report = caller::run(options, how);
+#pragma once
+
+#include "options.hpp"
+
+#include "spillway/pipeline.hpp"
+
+#include <functional>
+#include <stop_token>
+#include <string>
+
+namespace caller {
+
+struct RunOptions {
+    std::stop_token stop;                                    ///< A request ends the run with Error(cancelled).
+    std::function<void(const std::string&)> warn;            ///< Whole sentences; one call at a time.
+    std::function<void(const spillway::Progress&)> progress; ///< May be empty.
+};
+
+struct RunReport {
+    spillway::Report pipeline;
+    std::uint64_t calls = 0;
+    std::uint64_t reads_decoded = 0; ///< By all workers; reads near the borders of spans more than once.
+    std::uint64_t reads_given = 0;   ///< After the filter.
+    std::uint64_t reads_without_match = 0;
+    std::uint64_t reads_without_bases = 0;
+    std::uint64_t reads_in_file = 0; ///< As the index says; 0 where it does not.
+};
+
+/// Calls variants. The output appears under its name only if all went well. Throws Error.
+RunReport run(const CallerOptions& options, const RunOptions& how);
+
+} // namespace caller

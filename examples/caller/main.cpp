@@ -1,0 +1,54 @@
+#include "calling.hpp"
+#include "signals.hpp"
+
+#include "spillway/error.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <iostream>
+#include <new>
+#include <unistd.h>
+
+namespace {
+
+void print(const caller::RunReport& report) {
+    std::cerr << "spillway-call: " << report.calls << " calls from " << report.reads_given << " reads ("
+              << report.reads_decoded << " decoded, " << report.reads_in_file << " in the file; "
+              << report.reads_without_bases << " without bases and " << report.reads_without_match
+              << " without an aligned base left out)\n"
+              << to_string(report.pipeline);
+}
+
+void show(const spillway::Progress& progress) {
+    std::fprintf(stderr, "\r%llu of %llu spans, %.0f s ", static_cast<unsigned long long>(progress.finished),
+                 static_cast<unsigned long long>(progress.expected), progress.seconds);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    const caller::StopOnSignal signals;
+    try {
+        const auto asked = caller::parse(argc, argv);
+        if (!asked.options) return asked.exit_code;
+        const int verbosity = asked.options->verbosity;
+        caller::RunOptions how{.stop = signals.token(), .warn = {}, .progress = {}};
+        if (verbosity >= 1)
+            how.warn = [](const std::string& text) { std::cerr << "spillway-call: warning: " << text << '\n'; };
+        const bool terminal = isatty(STDERR_FILENO) != 0;
+        if (terminal && verbosity >= 1) how.progress = show;
+        const auto report = caller::run(*asked.options, how);
+        if (terminal && verbosity >= 1) std::cerr << "\r\x1b[K";
+        if (verbosity >= 2) print(report);
+        return 0;
+    } catch (const spillway::Error& error) {
+        std::cerr << "spillway-call: " << error.what() << '\n';
+        return signals.caught() != 0 ? 128 + signals.caught() : spillway::exit_code(error.code());
+    } catch (const std::bad_alloc&) {
+        std::cerr << "spillway-call: out of memory\n";
+        return spillway::exit_code(spillway::ErrorCode::memory);
+    } catch (const std::exception& error) {
+        std::cerr << "spillway-call: " << error.what() << '\n';
+        return spillway::exit_code(spillway::ErrorCode::runtime);
+    }
+}

@@ -1,0 +1,85 @@
+#include "options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <charconv>
+#include <iostream>
+#include <limits>
+
+namespace caller {
+
+namespace {
+
+/// The exit code of a wrong command line.
+constexpr int usage_error = 2;
+
+std::string version_text() {
+    return "spillway-call " SPILLWAY_VERSION "\nUsing htslib " + spillway::hts::htslib_version();
+}
+
+} // namespace
+
+std::optional<std::uint64_t> parse_size(const std::string& text) {
+    std::uint64_t value = 0;
+    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc()) return std::nullopt;
+    std::string suffix(rest, text.data() + text.size());
+    if (suffix.ends_with("iB")) suffix.resize(suffix.size() - 2);
+    constexpr std::string_view suffixes = "KMGT";
+    unsigned shift = 0;
+    if (!suffix.empty()) {
+        const auto power = suffixes.find(suffix.size() == 1 ? suffix[0] : '?');
+        if (power == std::string_view::npos) return std::nullopt;
+        shift = 10 * static_cast<unsigned>(power + 1);
+    }
+    if (value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
+    return value << shift;
+}
+
+CommandLine parse(int argc, const char* const* argv) {
+    CallerOptions options;
+    CLI::App app("Calls the small germline variants of one diploid sample.", "spillway-call");
+    app.set_version_flag("--version", version_text());
+    app.add_option("alignments", options.alignments, "BAM, CRAM or SAM, sorted by position; - is standard input")
+        ->required();
+    app.add_option("-f,--reference", options.reference, "FASTA with its index, plain or bgzipped")->required();
+    app.add_option("-r,--regions", options.regions, "Call only here: chr1,chr2:1000-2000 (by POS; both ends included)")
+        ->allow_extra_args(false);
+    app.add_option("-R,--regions-file", options.regions_file, "Call only in the intervals of this BED file (by POS)");
+    app.add_option("-o,--output", options.output, "Output; .vcf.gz and .bcf choose the format; - is standard output");
+    std::string format;
+    app.add_option("-O,--output-type", format, "z: bgzipped VCF, b: BCF, v: VCF")
+        ->check(CLI::IsMember({"z", "b", "v"}));
+    app.add_option("-s,--sample-name", options.sample_name,
+                   "Sample to call where the input has several; else its name in the output");
+    app.add_flag("--skip-missing-contigs", options.skip_missing_contigs,
+                 "Leave out reads on contigs that the FASTA lacks, with one warning");
+    app.add_option("--region-length", options.region_length, "Bases of the reference that one task decodes")
+        ->check(CLI::Range(std::int64_t{100}, std::int64_t{1} << 31));
+    app.add_option("-t,--threads", options.threads,
+                   "Threads in all, decoding and writing included; 0: what the machine allows")
+        ->check(CLI::Range(0, 4096));
+    std::string memory;
+    app.add_option("--memory", memory,
+                   "Memory to use, such as 2G; candidates beyond it go to disk (default: what the machine allows)")
+        ->check([](const std::string& text) { return parse_size(text) ? "" : "no size: " + text; });
+    app.add_option("--tmp-dir", options.temporary_directory,
+                   "Directory for candidates that go to disk; nothing is left there");
+    app.add_option("-v,--verbosity", options.verbosity, "0: errors only, 1: warnings, 2: a report at the end")
+        ->check(CLI::Range(0, 2));
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& done) { // --help and --version
+        return {std::nullopt, app.exit(done)};
+    } catch (const CLI::ParseError& error) {
+        std::cerr << "spillway-call: " << error.what() << " (see --help)\n";
+        return {std::nullopt, usage_error};
+    }
+    if (format == "z") options.format = spillway::hts::VcfFormat::bgzip;
+    if (format == "b") options.format = spillway::hts::VcfFormat::bcf;
+    if (format == "v") options.format = spillway::hts::VcfFormat::text;
+    if (!memory.empty()) options.memory = *parse_size(memory);
+    return {options, 0};
+}
+
+} // namespace caller
