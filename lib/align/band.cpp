@@ -1,199 +1,100 @@
 #include "align/band.hpp"
 
 #include <algorithm>
-#include <cstring>
-#include <type_traits>
+#include <utility>
+
+#include "align/sweep.hpp"
 
 namespace spillway {
-
-namespace {
-
-/// Lanes that may be read or written past either end of a row: one register's.
-constexpr std::ptrdiff_t border = 32;
-
-/// Less than any sum of a path, and far enough from the type's end that each score can once be taken from it.
-template <class Lane>
-constexpr Lane minus_infinity = sizeof(Lane) == 2 ? Lane{-28000} : static_cast<Lane>(-(1 << 30));
-
-// What the traceback needs to know of a cell, as bits.
-constexpr int step_diagonal = 0, step_deletion = 1, step_mask = 3; // else an insertion
-constexpr int closes_deletion = 4;                                 // the deletion that ends here is one base long
-constexpr int closes_insertion = 8;
-constexpr int stops = 16; // local: the best is to begin here
-
-constexpr std::ptrdiff_t half_up(std::ptrdiff_t x) {
-    return (x + 1) >> 1;
-}
-
-} // namespace
 
 bool fits_16_bits(std::size_t query, std::size_t target, const Scores& scores) noexcept {
     const std::int64_t largest = std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open});
     const auto shorter = static_cast<std::int64_t>(std::min(query, target));
     const auto both = static_cast<std::int64_t>(query + target);
-    // Lowest sum: everything inserted, then one more step; antidiagonals are counted in lanes as well.
+    // Lowest sum: everything inserted, then one more step. Antidiagonals are counted in lanes as well.
     return largest <= 2000 && both <= 32000 && shorter * scores.match <= 28000 &&
            static_cast<std::int64_t>(query) * scores.gap_extend + 3 * largest <= 24000 - scores.match;
 }
 
-template <class Lane>
-std::ptrdiff_t BandAligner<Lane>::Sweep::first_row(std::ptrdiff_t antidiagonal) const noexcept {
-    return std::max({std::ptrdiff_t{0}, antidiagonal - target_size, half_up(antidiagonal - band.high)});
-}
-
-template <class Lane>
-std::ptrdiff_t BandAligner<Lane>::Sweep::last_row(std::ptrdiff_t antidiagonal) const noexcept {
-    return std::min({query_size, antidiagonal, (antidiagonal - band.low) >> 1});
-}
-
 namespace {
 
-// Cells of one antidiagonal depend on the two before it only, so a register takes as many as it has lanes. Rows are
-// kept by i: the cell above is at [i - 1], the one to the left at [i], both one antidiagonal ago, the diagonal one at
-// [i - 1] two ago, where the new cell goes. Registers are taken from the last row to the first, so that none overwrites
-// what the next one reads. What lies past the ends of an antidiagonal is set to minus infinity; no later one reads
-// further than that.
-//
-// Vectors never pass through a function's arguments: without the ISA that has them that would change with the flags.
 template <class Lane, std::size_t bytes, Span span, bool with_unknown>
-[[gnu::always_inline]] inline void sweep_band(typename BandAligner<Lane>::Sweep& s) {
-    typedef Lane Vector __attribute__((vector_size(bytes)));
-    typedef std::make_unsigned_t<Lane> Unsigned __attribute__((vector_size(bytes)));
-    constexpr std::ptrdiff_t lanes = bytes / sizeof(Lane);
-    const auto load = [](Vector & v, const Lane* from) __attribute__((always_inline)) {
-        std::memcpy(&v, from, bytes);
-    };
-    const auto store = [](const Vector& v, Lane* to) __attribute__((always_inline)) {
-        std::memcpy(to, &v, bytes);
-    };
-    // Lanes past the ends of an antidiagonal wrap around, which signed sums may not.
-    const auto add = [](Vector & v, const Vector& by) __attribute__((always_inline)) {
-        v = (Vector)((Unsigned)v + (Unsigned)by);
-    };
-
-    const Vector zero = {};
-    const Vector match = zero + s.match, mismatch = zero + s.mismatch, unknown = zero + s.unknown;
-    const Vector opening = zero - s.gap_open, extending = zero - s.gap_extend;
-    Vector lane_number = {};
-    for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) lane_number[lane] = static_cast<Lane>(lane);
-
-    s.query_best = minus_infinity<Lane>;
-    Lane* before = s.any[0];
-    Lane* now = s.any[1];
-    std::size_t filled = 0;
-    for (std::ptrdiff_t at = s.begin; at <= s.end; ++at) {
-        const std::ptrdiff_t first = s.first_row(at), last = s.last_row(at);
-        s.row[at - s.begin] = filled;
-        std::swap(before, now); // now holds two antidiagonals ago, and will hold this one
-        const std::ptrdiff_t registers = last < first ? 0 : (last - first) / lanes + 1;
-        Lane* steps = s.steps + filled;
-        filled += static_cast<std::size_t>(registers * lanes);
-        for (std::ptrdiff_t k = registers - 1; k >= 0; --k) {
-            const std::ptrdiff_t i = first + k * lanes;
-            Vector q, t, diagonal, above, left, deletion, insertion;
-            load(q, s.query + i - 1);
-            load(t, s.target + (s.target_size - at + i));
-            load(diagonal, now + i - 1);
-            load(above, before + i - 1);
-            load(left, before + i);
-            load(deletion, s.deletion + i);
-            load(insertion, s.insertion + i - 1);
-            Vector pair = q == t ? match : mismatch;
-            if constexpr (with_unknown) pair = (q | t) > 3 ? unknown : pair;
-            add(diagonal, pair);
-            add(left, opening);
-            add(above, opening);
-            add(deletion, extending);
-            add(insertion, extending);
-            const Vector deletion_closes = left >= deletion;
-            const Vector insertion_closes = above >= insertion;
-            deletion = left > deletion ? left : deletion;
-            insertion = above > insertion ? above : insertion;
-            const Vector gap = insertion > deletion ? insertion : deletion;
-            Vector any = gap > diagonal ? gap : diagonal;
-            Vector step = (gap > diagonal) & (step_deletion + ((insertion > deletion) & 1));
-            step |= (deletion_closes & closes_deletion) | (insertion_closes & closes_insertion);
-            if constexpr (span == Span::local) {
-                any = any > zero ? any : zero;
-                step |= (any == zero) & stops;
-                Vector best, best_at;
-                load(best, s.best + i);
-                load(best_at, s.best_at + i);
-                const Vector better = (any > best) & (lane_number <= static_cast<Lane>(std::min(last - i, lanes)));
-                best = better ? any : best;
-                best_at = better ? zero + static_cast<Lane>(at) : best_at;
-                store(best, s.best + i);
-                store(best_at, s.best_at + i);
-            }
-            store(any, now + i);
-            store(deletion, s.deletion + i);
-            store(insertion, s.insertion + i);
-            store(step, steps + k * lanes);
-        }
-        for (const std::ptrdiff_t outside : {first - 1, last + 1}) {
-            now[outside] = s.deletion[outside] = s.insertion[outside] = minus_infinity<Lane>;
-        }
-        if (first == 0 && last >= 0) {
-            now[0] = 0;
-            s.deletion[0] = s.insertion[0] = minus_infinity<Lane>;
-        }
-        if (span == Span::query && last == s.query_size && first <= last && now[last] > s.query_best) {
-            s.query_best = now[last];
-            s.query_best_at = at;
-        }
+[[gnu::always_inline]] inline void sweep_either(Sweep<Lane>& s) {
+    if (s.band.high - s.band.low < 2 * Registers<Lane, bytes>::lanes) {
+        sweep_narrow<Lane, bytes, span, with_unknown>(s);
+    } else {
+        sweep_wide<Lane, bytes, span, with_unknown>(s);
     }
 }
 
 template <class Lane, std::size_t bytes>
-[[gnu::always_inline]] inline void sweep_any(typename BandAligner<Lane>::Sweep& s, Span span, bool with_unknown) {
-    if (span == Span::query) {
-        if (with_unknown)
-            sweep_band<Lane, bytes, Span::query, true>(s);
-        else
-            sweep_band<Lane, bytes, Span::query, false>(s);
-    } else {
-        if (with_unknown)
-            sweep_band<Lane, bytes, Span::local, true>(s);
-        else
-            sweep_band<Lane, bytes, Span::local, false>(s);
-    }
+[[gnu::always_inline]] inline void sweep_any(Sweep<Lane>& s, Span span, bool with_unknown) {
+    if (span == Span::query && with_unknown) return sweep_either<Lane, bytes, Span::query, true>(s);
+    if (span == Span::query) return sweep_either<Lane, bytes, Span::query, false>(s);
+    if (with_unknown) return sweep_either<Lane, bytes, Span::local, true>(s);
+    return sweep_either<Lane, bytes, Span::local, false>(s);
 }
 
 #if defined(__x86_64__)
 template <class Lane>
-[[gnu::target("avx2")]] void sweep_avx2(typename BandAligner<Lane>::Sweep& s, Span span, bool with_unknown) {
+[[gnu::target("avx2")]] void sweep_avx2(Sweep<Lane>& s, Span span, bool with_unknown) {
     sweep_any<Lane, 32>(s, span, with_unknown);
 }
 #endif
 
 template <class Lane>
-void sweep(typename BandAligner<Lane>::Sweep& s, Span span, bool with_unknown) {
+void sweep(Sweep<Lane>& s, Span span, bool with_unknown) {
 #if defined(__x86_64__)
     if (__builtin_cpu_supports("avx2")) return sweep_avx2<Lane>(s, span, with_unknown);
 #endif
     sweep_any<Lane, 16>(s, span, with_unknown);
 }
 
+/// Where a local path ends best; score 0 if nowhere. Each sweep leaves one candidate for each place in best.
+template <class Lane>
+Alignment best_local_end(const Sweep<Lane>& s) {
+    Alignment end;
+    const auto consider = [&](std::ptrdiff_t place, std::ptrdiff_t i) {
+        if (s.best[place] <= 0 || s.best[place] < end.score) return;
+        Alignment here;
+        here.score = s.best[place];
+        here.query_end = static_cast<std::int32_t>(i);
+        here.target_end = static_cast<std::int32_t>(s.best_at[place] - i);
+        if (ends_better(here, end)) end = std::move(here);
+    };
+    if (s.best_by_lane) {
+        for (std::ptrdiff_t lane = 0; lane < s.border / 2; ++lane) {
+            consider(lane, top_row(s.best_at[lane], s.band) + lane);
+        }
+    } else {
+        for (std::ptrdiff_t i = 1; i <= s.query_size; ++i) consider(i, i);
+    }
+    return end;
+}
+
 } // namespace
 
 template <class Lane>
 void BandAligner<Lane>::set_target(const CodedBases& target) {
+    constexpr std::ptrdiff_t border = Sweep<Lane>::border;
     target_size_ = static_cast<std::ptrdiff_t>(target.size());
     target_has_unknown_ = target.has_unknown();
-    target_.assign(target.size() + 2 * border, Lane{8});
+    target_.assign(target.size() + 2 * border, static_cast<Lane>(CodedBases::Side::target));
     std::reverse_copy(target.at(0), target.at(target_size_), target_.begin() + border);
 }
 
 template <class Lane>
 void BandAligner<Lane>::set_query(const CodedBases& query) {
+    constexpr std::ptrdiff_t border = Sweep<Lane>::border;
     query_size_ = static_cast<std::ptrdiff_t>(query.size());
     has_unknown_ = query.has_unknown() || target_has_unknown_;
-    query_.assign(query.size() + 2 * border, Lane{4});
+    query_.assign(query.size() + 2 * border, static_cast<Lane>(CodedBases::Side::query));
     std::copy(query.at(0), query.at(query_size_), query_.begin() + border);
 }
 
 template <class Lane>
 void BandAligner<Lane>::align(Band band, Alignment& best) {
+    constexpr std::ptrdiff_t border = Sweep<Lane>::border;
     band.low = std::max(band.low, -query_size_);
     band.high = std::min(band.high, target_size_);
     // A path over the whole query begins in row 0, on a diagonal that is not negative.
@@ -204,14 +105,14 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     const auto row = [&](std::size_t number) { return rows_.data() + number * row_size + border; };
     if (span_ == Span::local) std::fill_n(row(4) - border, 2 * row_size, Lane{0});
 
-    Sweep s{};
+    Sweep<Lane> s;
     s.query = query_.data() + border;
     s.target = target_.data() + border;
     s.query_size = query_size_;
     s.target_size = target_size_;
     s.band = band;
     s.begin = std::max({std::ptrdiff_t{0}, band.low, -band.high});
-    s.end = std::min(query_size_ + target_size_, 2 * query_size_ + band.high);
+    s.end = std::min({query_size_ + target_size_, 2 * query_size_ + band.high, 2 * target_size_ - band.low});
     s.any[0] = row(0);
     s.any[1] = row(1);
     s.deletion = row(2);
@@ -225,60 +126,53 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     s.gap_extend = static_cast<Lane>(scores_.gap_extend);
 
     const auto antidiagonals = static_cast<std::size_t>(s.end - s.begin + 1);
-    row_.resize(antidiagonals);
-    s.row = row_.data();
     const std::ptrdiff_t widest = std::min({query_size_, target_size_, (band.high - band.low) / 2}) + 1;
-    const std::size_t room = antidiagonals * static_cast<std::size_t>(widest + border);
+    const std::size_t room = antidiagonals * static_cast<std::size_t>(widest + border / 2);
+    if (row_.size() < antidiagonals) row_.resize(antidiagonals);
     if (steps_.size() < room) steps_.resize(room);
+    s.row = row_.data();
     s.steps = steps_.data();
     sweep<Lane>(s, span_, has_unknown_ && scores_.unknown != scores_.mismatch);
 
     Alignment end;
     if (span_ == Span::query) {
+        if (s.query_best == minus_infinity<Lane>) return;
         end.score = s.query_best;
         end.query_end = static_cast<std::int32_t>(query_size_);
         end.target_end = static_cast<std::int32_t>(s.query_best_at - query_size_);
-        if (s.query_best == minus_infinity<Lane>) return;
     } else {
-        for (std::ptrdiff_t i = 1; i <= query_size_; ++i) {
-            Alignment here;
-            here.score = s.best[i];
-            here.query_end = static_cast<std::int32_t>(i);
-            here.target_end = static_cast<std::int32_t>(s.best_at[i] - i);
-            if (here.score > 0 && (end.score == 0 || ends_better(here, end))) end = here;
-        }
+        end = best_local_end(s);
     }
     if (!ends_better(end, best)) return;
     best.score = end.score;
     best.query_end = end.query_end;
     best.target_end = end.target_end;
-    trace(s, end.query_end, end.target_end, best);
+    trace(s, best);
 }
 
 template <class Lane>
-void BandAligner<Lane>::trace(const Sweep& s, std::ptrdiff_t i, std::ptrdiff_t j, Alignment& result) {
-    int state = step_diagonal;
+void BandAligner<Lane>::trace(const Sweep<Lane>& s, Alignment& result) {
+    std::ptrdiff_t i = result.query_end, j = result.target_end;
+    int state = step::diagonal;
     while (i > 0) {
-        const std::ptrdiff_t at = i + j;
-        const auto cell = s.row[at - s.begin] + static_cast<std::size_t>(i - s.first_row(at));
-        const int step = s.steps[cell];
-        if (state == step_diagonal) {
-            if ((step & stops) != 0) break;
-            state = step & step_mask;
-            if (state == step_diagonal) {
+        const int bits = s.steps[s.row[i + j - s.begin] + i];
+        if (state == step::diagonal) {
+            if ((bits & step::stops) != 0) break;
+            state = bits & step::mask;
+            if (state == step::diagonal) {
                 path_.add(CigarOperation::match);
                 --i, --j;
                 continue;
             }
         }
-        if (state == step_deletion) {
+        if (state == step::deletion) {
             path_.add(CigarOperation::deletion);
             --j;
-            if ((step & closes_deletion) != 0) state = step_diagonal;
+            if ((bits & step::closes_deletion) != 0) state = step::diagonal;
         } else {
             path_.add(CigarOperation::insertion);
             --i;
-            if ((step & closes_insertion) != 0) state = step_diagonal;
+            if ((bits & step::closes_insertion) != 0) state = step::diagonal;
         }
     }
     result.query_begin = static_cast<std::int32_t>(i);

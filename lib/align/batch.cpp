@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "align/detours.hpp"
 #include "align/ungapped.hpp"
 
 namespace spillway {
@@ -50,19 +51,23 @@ void BatchAligner::align(std::string_view query, Alignment& result) {
 bool BatchAligner::align_certified(Alignment& result) {
     if (runs_.empty()) return false;
     const Certificate certificate(scores_, span_, query_.size(), query_.unknown());
-    const auto longest = std::max_element(runs_.begin(), runs_.end(),
-                                          [](const ExactRun& a, const ExactRun& b) { return a.length < b.length; });
-    reset(trial_);
+    const std::ptrdiff_t diagonal = longest_run().diagonal;
     Freedom freedom;
-    if (!align_ungapped(query_, target_, longest->diagonal, scores_, span_, trial_) ||
-        !certified_bands(freedom = certificate.freedom(trial_.score))) {
+    if (align_ungapped(query_, target_, diagonal, scores_, span_, result) &&
+        certified_bands(freedom = certificate.freedom(result.score))) {
+        if (freedom.gaps && only_on(diagonal, freedom) && lies_inside(diagonal) && !query_.has_unknown() &&
+            detours_excluded(query_, target_, diagonal, certificate, freedom)) {
+            return true;
+        }
+    } else {
         const std::optional<Band> likely = likely_band();
         if (!likely) return false;
+        reset(result);
         align_in_band(*likely, result);
         if (!certified_bands(freedom = certificate.freedom(result.score))) return false;
         if (bands_.size() == 1 && bands_[0].low >= likely->low && bands_[0].high <= likely->high) return true;
-        reset(result);
     }
+    reset(result);
     for (const Band& band : bands_) {
         if (freedom.gaps) {
             align_in_band(band, result);
@@ -73,38 +78,58 @@ bool BatchAligner::align_certified(Alignment& result) {
     return true;
 }
 
-/// Makes bands_ the bands that hold every alignment so free. False if they are not worth it, or not proven.
+const ExactRun& BatchAligner::longest_run() const {
+    return *std::max_element(runs_.begin(), runs_.end(),
+                             [](const ExactRun& a, const ExactRun& b) { return a.length < b.length; });
+}
+
+bool BatchAligner::only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const {
+    return std::all_of(runs_.begin(), runs_.end(), [&](const ExactRun& run) {
+        return run.diagonal == diagonal || run.length < freedom.longest_run;
+    });
+}
+
+bool BatchAligner::lies_inside(std::ptrdiff_t diagonal) const {
+    return diagonal >= 0 &&
+           diagonal + static_cast<std::ptrdiff_t>(query_.size()) <= static_cast<std::ptrdiff_t>(target_.size());
+}
+
+/// Makes bands_ the bands that hold every best alignment, if each is so free. False if they are not worth it, or not
+/// proven.
 bool BatchAligner::certified_bands(const Freedom& freedom) {
     if (freedom.longest_run < surely_found) return false;
     bands_.clear();
     for (const ExactRun& run : runs_) {
         if (run.length < freedom.longest_run) continue;
-        bands_.push_back({.low = run.diagonal - freedom.drift, .high = run.diagonal + freedom.drift});
+        // A best path that is on the run anywhere is on it as far as the run goes, if that is to the query's end:
+        // leaving it for a gap would lose, and there is nothing to gain. So it drifts on the run's other side only.
+        const bool before = run.query_begin > 0;
+        const bool after = run.query_begin + run.length < static_cast<std::ptrdiff_t>(query_.size());
+        const auto most = [&](std::ptrdiff_t a, std::ptrdiff_t b) { return std::max(before ? a : 0, after ? b : 0); };
+        bands_.push_back({.low = run.diagonal - most(freedom.deleted, freedom.inserted),
+                          .high = run.diagonal + most(freedom.inserted, freedom.deleted)});
     }
     std::sort(bands_.begin(), bands_.end(), [](const Band& a, const Band& b) { return a.low < b.low; });
     std::size_t kept = 0;
     std::ptrdiff_t width = 0;
     for (const Band& band : bands_) {
-        // Bands without drift stay apart: each is one diagonal.
-        if (kept > 0 && (freedom.gaps ? band.low <= bands_[kept - 1].high + 1 : band.low == bands_[kept - 1].low)) {
-            width += band.high - bands_[kept - 1].high;
-            bands_[kept - 1].high = band.high;
+        if (kept > 0 && band.low <= bands_[kept - 1].high) {
+            bands_[kept - 1].high = std::max(bands_[kept - 1].high, band.high);
         } else {
-            width += band.high - band.low + 1;
             bands_[kept++] = band;
         }
     }
     bands_.resize(kept);
+    for (const Band& band : bands_) width += band.high - band.low + 1;
     return width <= static_cast<std::ptrdiff_t>(query_.size() + target_.size()) / 2;
 }
 
 /// Where the query seems to lie: around its longest run and what is near that, as wide as costs nothing more.
 std::optional<Band> BatchAligner::likely_band() const {
-    const auto longest = std::max_element(runs_.begin(), runs_.end(),
-                                          [](const ExactRun& a, const ExactRun& b) { return a.length < b.length; });
-    Band band{longest->diagonal, longest->diagonal};
+    const ExactRun& longest = longest_run();
+    Band band{longest.diagonal, longest.diagonal};
     for (const ExactRun& run : runs_) {
-        if (run.length < telling_run || std::abs(run.diagonal - longest->diagonal) > likely_width / 2) continue;
+        if (run.length < telling_run || std::abs(run.diagonal - longest.diagonal) > likely_width / 2) continue;
         band.low = std::min(band.low, run.diagonal);
         band.high = std::max(band.high, run.diagonal);
     }

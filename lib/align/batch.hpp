@@ -32,8 +32,12 @@ public:
     void align(std::string_view query, Alignment& result);
 
 private:
-    bool align_certified(Alignment& result);
-    bool certified_bands(const Freedom& freedom);
+    [[nodiscard]] bool align_certified(Alignment& result);
+    [[nodiscard]] bool certified_bands(const Freedom& freedom);
+    [[nodiscard]] const ExactRun& longest_run() const;
+    /// Whether all runs that an alignment so free must have one of are on this diagonal.
+    [[nodiscard]] bool only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const;
+    [[nodiscard]] bool lies_inside(std::ptrdiff_t diagonal) const;
     [[nodiscard]] std::optional<Band> likely_band() const;
     void align_in_band(Band band, Alignment& best);
     template <class Lane>

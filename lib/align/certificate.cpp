@@ -6,12 +6,13 @@ namespace spillway {
 
 Certificate::Certificate(const Scores& scores, Span span, std::size_t query_size, std::size_t unknown)
     : query_size_(static_cast<std::int64_t>(query_size)), unknown_(static_cast<std::int64_t>(unknown)),
-      match_(scores.match), open_(scores.gap_open), extend_(scores.gap_extend) {
-    const std::int64_t worst_pair = match_ - std::max(scores.mismatch, scores.unknown);
+      match_(scores.match), open_(scores.gap_open), extend_(scores.gap_extend),
+      worst_pair_(match_ - std::min(scores.mismatch, scores.unknown)), clips_(span == Span::local) {
+    const std::int64_t best_pair = match_ - std::max(scores.mismatch, scores.unknown);
     perfect_ = match_ * (query_size_ - unknown_);
     least_gap_ = open_;
-    least_event_ = std::min(open_, worst_pair);
-    least_unmatched_ = std::min(match_ + extend_, worst_pair);
+    least_event_ = std::min(open_, best_pair);
+    least_unmatched_ = std::min(match_ + extend_, best_pair);
     if (span == Span::local) {
         least_unmatched_ = std::min(least_unmatched_, match_); // clipped
     } else if (unknown_ > 0) {
@@ -26,9 +27,10 @@ Freedom Certificate::freedom(std::int64_t score) const noexcept {
     Freedom freedom;
     freedom.gaps = loss >= least_gap_;
     if (freedom.gaps) {
-        const std::int64_t deleted = loss < open_ ? 0 : (loss - open_) / extend_ + 1;
-        const std::int64_t inserted = loss < open_ + match_ ? 0 : (loss - open_ - match_) / (extend_ + match_) + 1;
-        freedom.drift = std::max(deleted, inserted + unknown_);
+        if (loss >= open_) freedom.deleted = (loss - open_) / extend_ + 1;
+        freedom.inserted = unknown_;
+        if (loss >= open_ + match_) freedom.inserted += (loss - open_ - match_) / (extend_ + match_) + 1;
+        if (clips_) freedom.clipped = unknown_ + (loss - least_gap_) / match_;
     }
     // The bases that match lie in runs, and what lies between two runs is an event or an unknown base.
     const std::int64_t matching = query_size_ - unknown_ - loss / least_unmatched_;

@@ -13,11 +13,15 @@
 
 namespace spillway {
 
-/// What holds for every alignment of a given score or more.
+/// What holds for every alignment of a given score or more. All in bases of the query or diagonals.
 struct Freedom {
     bool gaps = true;               ///< Whether one can have a gap.
-    std::ptrdiff_t drift = 0;       ///< Diagonals that one can be away from any of its others.
+    std::ptrdiff_t deleted = 0;     ///< The most that one can delete in all,
+    std::ptrdiff_t inserted = 0;    ///< or insert.
+    std::ptrdiff_t clipped = 0;     ///< The most that one with a gap can clip.
     std::ptrdiff_t longest_run = 0; ///< Each has a run of this many equal bases, or more, on one diagonal.
+
+    [[nodiscard]] std::ptrdiff_t drift() const noexcept { return deleted > inserted ? deleted : inserted; }
 };
 
 class Certificate {
@@ -29,9 +33,19 @@ public:
     [[nodiscard]] std::int64_t perfect() const noexcept { return perfect_; }
     [[nodiscard]] Freedom freedom(std::int64_t score) const noexcept;
 
+    /// The least loss of any gap, and of gaps that lead away from a diagonal and back to it.
+    [[nodiscard]] std::int64_t least_gap() const noexcept { return least_gap_; }
+    [[nodiscard]] std::int64_t least_detour() const noexcept { return 2 * least_gap_ + match_; }
+    /// What `mismatches` lose at most, and how many gaps and mismatches such a loss pays for.
+    [[nodiscard]] std::int64_t most_lost(std::size_t mismatches) const noexcept {
+        return worst_pair_ * static_cast<std::int64_t>(mismatches);
+    }
+    [[nodiscard]] std::int64_t most_events(std::int64_t loss) const noexcept { return loss / least_event_; }
+
 private:
     std::int64_t query_size_, unknown_, perfect_;
-    std::int64_t match_, open_, extend_;
+    std::int64_t match_, open_, extend_, worst_pair_;
+    bool clips_;
     std::int64_t least_gap_;       // the least loss of any gap
     std::int64_t least_event_;     // of what ends a run of equal bases, other than an unknown base of the query
     std::int64_t least_unmatched_; // of a base of the query, not unknown, that matches nothing
