@@ -135,6 +135,7 @@ int main(int argc, char** argv) {
         *option->second = number(argv[i + 1]);
     }
     Load load{.candidates = candidates, .threads = static_cast<unsigned>(threads)};
+    std::setvbuf(stdout, nullptr, _IOLBF, 0);
 #ifndef BENCH_TBB
     std::printf("Built without oneTBB (libtbb-dev): its two rivals are left out.\n\n");
 #endif

@@ -24,8 +24,7 @@ simulate=$(find "$build" -name spillway-simulate -type f) call=$(find "$build" -
 out=$build/out
 mkdir -p "$out"
 if [ $# = 0 ]; then
-    echo "Simulating ..."
-    "$simulate" --output "$out"
+    "$simulate" --out "$out"
     reference=$out/ref.fa reads=$out/reads.bam
 fi
 
@@ -40,7 +39,7 @@ gzip -cd "$calls" | awk '!/^##/ && n++ < 6' | cut -c 1-120
 if [ $# = 0 ]; then
     echo
     echo "Against the planted truth:"
-    python3 "$top/examples/score.py" "$calls" "$out/truth.vcf.gz" "$reference"
+    python3 "$top/examples/score.py" "$calls" "$out/truth.vcf.gz" "$reference" "$out/regions.bed"
 fi
 echo
 echo "The calls are in $calls"
