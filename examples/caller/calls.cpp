@@ -52,7 +52,7 @@ spillway::hts::VcfRecord record_of(const Call& call) {
     record.reference = call.reference;
     record.alternates = call.alternates;
     record.quality = static_cast<double>(call.quality) / static_cast<double>(phred_unit);
-    record.filters = {"PASS"};
+    record.filters = {call.low_fraction ? "LowFraction" : "PASS"};
     record.info = {{"DP", std::to_string(call.depth)}};
     record.format = {{"GT", std::to_string(call.genotype[0]) + "/" + std::to_string(call.genotype[1])},
                      {"DP", std::to_string(call.depth)},
@@ -65,6 +65,7 @@ spillway::hts::VcfRecord record_of(const Call& call) {
 std::vector<std::string> header_lines() {
     return {
         R"(##FILTER=<ID=PASS,Description="All filters passed">)",
+        R"(##FILTER=<ID=LowFraction,Description="In many fragments, but too few for one of two chromosomes">)",
         R"(##INFO=<ID=DP,Number=1,Type=Integer,Description="Fragments over the position; overlapping mates count once">)",
         R"(##FORMAT=<ID=GT,Number=1,Type=String,Description="Genotype">)",
         R"(##FORMAT=<ID=DP,Number=1,Type=Integer,Description="Fragments over the position; overlapping mates count once">)",

@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <limits>
-#include <map>
+#include <optional>
+#include <set>
+#include <span>
 #include <tuple>
 
 namespace caller {
@@ -14,6 +16,11 @@ namespace {
 /// A template says at most this much against a haplotype: what is in no model (a chimera, a read that belongs
 /// elsewhere).
 constexpr std::int32_t max_evidence_of_template = 50 * static_cast<std::int32_t>(phred_unit);
+
+/// A variant below a diploid's share is reported if so many templates have it, with this much evidence that it is no
+/// error.
+constexpr std::int32_t min_low_fraction_templates = 20;
+constexpr Phred min_low_fraction_quality = from_phred(60);
 
 /// An allele fits a template better only beyond this: less is a matter of rounding.
 constexpr std::int32_t better_by = 2 * static_cast<std::int32_t>(phred_unit);
@@ -94,6 +101,24 @@ Allele allele_at(std::int64_t position, const std::vector<Variant>& variants, co
     return allele;
 }
 
+/// What a record can speak of: its alleles, the reference first, and which of them each haplotype has.
+struct Site {
+    static constexpr std::int32_t other = -1; ///< A haplotype with something else here is of no genotype of the record.
+    std::int64_t position;
+    std::vector<Allele> alleles;
+    std::vector<std::int32_t> allele_of;
+
+    [[nodiscard]] std::vector<std::int32_t> best_costs(const Template& one) const {
+        std::vector<std::int32_t> best(alleles.size(), std::numeric_limits<std::int32_t>::max());
+        for (std::size_t h = 0; h < allele_of.size(); ++h) {
+            if (allele_of[h] == other) continue;
+            auto& cost = best[static_cast<std::size_t>(allele_of[h])];
+            cost = std::min(cost, one.costs[h]);
+        }
+        return best;
+    }
+};
+
 class Diplotypes {
 public:
     Diplotypes(Candidate& candidate, const Priors& priors);
@@ -101,7 +126,14 @@ public:
 
 private:
     [[nodiscard]] Phred prior_of(std::size_t i, std::size_t j, std::int64_t position) const;
-    [[nodiscard]] Call call_at(std::int64_t position) const;
+    [[nodiscard]] Site site_at(std::int64_t position, std::span<const std::size_t> haplotypes) const;
+    [[nodiscard]] Call call_at(const Site& site) const;
+    void weigh_genotypes(Call& call, const Site& site) const;
+    void count_templates(Call& call, const Site& site) const;
+    [[nodiscard]] std::optional<Call> low_fraction_call(std::int64_t position, std::size_t haplotype) const;
+    [[nodiscard]] bool covers(const Template& one, const Site& site) const {
+        return one.begin <= site.position && one.end > site.position;
+    }
 
     Candidate& candidate_;
     const Priors& priors_;
@@ -165,65 +197,75 @@ Phred Diplotypes::prior_of(std::size_t i, std::size_t j, std::int64_t position) 
 }
 
 std::vector<Call> Diplotypes::calls() const {
-    std::vector<std::int64_t> positions;
+    std::set<std::int64_t> positions;
     for (const auto haplotype : best_) {
-        for (const Variant& variant : variants_[haplotype]) positions.push_back(record_position(variant));
+        for (const Variant& variant : variants_[haplotype]) positions.insert(record_position(variant));
     }
-    std::ranges::sort(positions);
-    const auto doubles = std::ranges::unique(positions);
-    positions.erase(doubles.begin(), doubles.end());
     std::vector<Call> calls;
-    for (const auto position : positions) calls.push_back(call_at(position));
+    for (const auto position : positions) calls.push_back(call_at(site_at(position, best_)));
+    for (std::size_t h = 0; h < variants_.size(); ++h) {
+        for (const Variant& variant : variants_[h]) {
+            const auto position = record_position(variant);
+            if (!positions.insert(position).second) continue;
+            if (auto call = low_fraction_call(position, h)) calls.push_back(std::move(*call));
+        }
+    }
+    std::ranges::sort(calls, {}, &Call::position);
     return calls;
 }
 
-Call Diplotypes::call_at(std::int64_t position) const {
-    const Sequence contig = candidate_.sequence();
-    const std::size_t count = variants_.size();
-
-    // Alleles of the record: those of the best pair; a haplotype with something else here is of no genotype of it.
-    constexpr std::int32_t other = -1;
-    std::vector<Allele> alleles = {Allele{}};
-    for (const auto haplotype : best_) {
-        Allele allele = allele_at(position, variants_[haplotype], contig);
-        if (std::ranges::find(alleles, allele) == alleles.end()) alleles.push_back(std::move(allele));
+Site Diplotypes::site_at(std::int64_t position, std::span<const std::size_t> haplotypes) const {
+    Site site{position, {Allele{}}, {}};
+    for (const auto haplotype : haplotypes) {
+        Allele allele = allele_at(position, variants_[haplotype], candidate_.sequence());
+        if (std::ranges::find(site.alleles, allele) == site.alleles.end()) site.alleles.push_back(std::move(allele));
     }
-    std::vector<std::int32_t> allele_of(count);
-    for (std::size_t h = 0; h < count; ++h) {
-        const auto found = std::ranges::find(alleles, allele_at(position, variants_[h], contig));
-        allele_of[h] = found == alleles.end() ? other : static_cast<std::int32_t>(found - alleles.begin());
+    for (const auto& variants : variants_) {
+        const auto found = std::ranges::find(site.alleles, allele_at(position, variants, candidate_.sequence()));
+        site.allele_of.push_back(found == site.alleles.end() ? Site::other
+                                                             : static_cast<std::int32_t>(found - site.alleles.begin()));
     }
+    return site;
+}
 
+Call Diplotypes::call_at(const Site& site) const {
     Call call;
     call.contig = candidate_.contig;
-    call.position = position;
+    call.position = site.position;
     std::int64_t span = 1;
-    for (const Allele& allele : alleles) span = std::max(span, allele.reference);
-    call.reference = contig.plain(position, position + span);
-    for (std::size_t a = 1; a < alleles.size(); ++a) {
-        call.alternates.push_back(alleles[a].bases +
-                                  call.reference.substr(static_cast<std::size_t>(alleles[a].reference)));
+    for (const Allele& allele : site.alleles) span = std::max(span, allele.reference);
+    call.reference = candidate_.sequence().plain(site.position, site.position + span);
+    for (std::size_t a = 1; a < site.alleles.size(); ++a) {
+        const Allele& allele = site.alleles[a];
+        call.alternates.push_back(allele.bases + call.reference.substr(static_cast<std::size_t>(allele.reference)));
     }
+    weigh_genotypes(call, site);
+    count_templates(call, site);
+    return call;
+}
 
-    const std::size_t genotypes = alleles.size() * (alleles.size() + 1) / 2;
+void Diplotypes::weigh_genotypes(Call& call, const Site& site) const {
+    const std::size_t genotypes = site.alleles.size() * (site.alleles.size() + 1) / 2;
     std::vector<Phred> likelihood(genotypes, impossible), posterior(genotypes, impossible);
     Phred nothing = impossible;
     const auto index_of = [](std::int32_t a, std::int32_t b) {
         const auto [low, high] = std::minmax(a, b);
         return static_cast<std::size_t>(high * (high + 1) / 2 + low);
     };
-    for_each_pair(count, [&](std::size_t i, std::size_t j, std::size_t pair) {
-        if (allele_of[i] == 0 && allele_of[j] == 0) nothing = either(nothing, posterior_[pair]);
-        if (allele_of[i] == other || allele_of[j] == other) return;
-        const auto g = index_of(allele_of[i], allele_of[j]);
-        likelihood[g] = either(likelihood[g], posterior_[pair] - prior_of(i, j, position));
+    for_each_pair(variants_.size(), [&](std::size_t i, std::size_t j, std::size_t pair) {
+        const auto a = site.allele_of[i], b = site.allele_of[j];
+        if (a == 0 && b == 0) nothing = either(nothing, posterior_[pair]);
+        if (a == Site::other || b == Site::other) return;
+        const auto g = index_of(a, b);
+        likelihood[g] = either(likelihood[g], posterior_[pair] - prior_of(i, j, site.position));
         posterior[g] = either(posterior[g], posterior_[pair]);
     });
     call.quality = std::max<Phred>(0, nothing - total_);
 
-    const auto called = index_of(allele_of[best_[0]], allele_of[best_[1]]);
-    call.genotype = {std::min(allele_of[best_[0]], allele_of[best_[1]]),
-                     std::max(allele_of[best_[0]], allele_of[best_[1]])};
+    // For a low-fraction record the best pair may have something else here: it counts as the reference.
+    const auto a = std::max(0, site.allele_of[best_[0]]), b = std::max(0, site.allele_of[best_[1]]);
+    call.genotype = {std::min(a, b), std::max(a, b)};
+    const auto called = index_of(a, b);
     Phred second = impossible;
     for (std::size_t g = 0; g < genotypes; ++g) {
         if (g != called) second = std::min(second, posterior[g]);
@@ -233,22 +275,40 @@ Call Diplotypes::call_at(std::int64_t position) const {
     for (const Phred l : likelihood) {
         call.likelihoods.push_back(static_cast<std::int32_t>(std::min<Phred>(to_phred(l - least), 9999)));
     }
+}
 
-    call.allele_depth.assign(alleles.size(), 0);
-    for (const Template& t : templates_) {
-        if (t.begin > position || t.end <= position) continue;
+void Diplotypes::count_templates(Call& call, const Site& site) const {
+    call.allele_depth.assign(site.alleles.size(), 0);
+    for (const Template& one : templates_) {
+        if (!covers(one, site)) continue;
         ++call.depth;
-        std::vector<std::int32_t> best(alleles.size(), std::numeric_limits<std::int32_t>::max());
-        for (std::size_t h = 0; h < count; ++h) {
-            if (allele_of[h] == other) continue;
-            auto& cost = best[static_cast<std::size_t>(allele_of[h])];
-            cost = std::min(cost, t.costs[h]);
-        }
-        const auto least_cost = std::ranges::min_element(best);
-        const bool alone =
-            std::ranges::count_if(best, [&](std::int32_t c) { return c - *least_cost < better_by; }) == 1;
-        if (alone) ++call.allele_depth[static_cast<std::size_t>(least_cost - best.begin())];
+        const auto costs = site.best_costs(one);
+        const auto least = std::ranges::min_element(costs);
+        const bool alone = std::ranges::count_if(costs, [&](auto cost) { return cost - *least < better_by; }) == 1;
+        if (alone) ++call.allele_depth[static_cast<std::size_t>(least - costs.begin())];
     }
+}
+
+/// A variant that no genotype of a diploid fits, but that many templates have: compared are "a share f of the templates
+/// has it", f as counted, and "none has".
+std::optional<Call> Diplotypes::low_fraction_call(std::int64_t position, std::size_t haplotype) const {
+    if (templates_.size() < static_cast<std::size_t>(min_low_fraction_templates)) return std::nullopt;
+    const Site site = site_at(position, std::span(&haplotype, 1));
+    Call call;
+    count_templates(call, site);
+    const std::int32_t with = call.allele_depth[1], without = call.allele_depth[0];
+    if (with < min_low_fraction_templates) return std::nullopt;
+    const Phred has = from_ratio(with, with + without), has_not = from_ratio(without, with + without);
+    Phred gain = 0;
+    for (const Template& one : templates_) {
+        if (!covers(one, site)) continue;
+        const auto costs = site.best_costs(one);
+        gain += costs[0] - either(costs[0] + has_not, costs[1] + has);
+    }
+    if (gain < min_low_fraction_quality) return std::nullopt;
+    call = call_at(site);
+    call.low_fraction = true;
+    call.quality = gain;
     return call;
 }
 

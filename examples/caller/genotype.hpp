@@ -27,8 +27,10 @@ struct Call {
     std::int32_t contig = -1;
     std::int64_t position = 0; ///< Of the first base of `reference`, 0-based.
     std::string reference;
-    std::vector<std::string> alternates;    ///< In the order of their first haplotype.
-    Phred quality = 0;                      ///< That no variant is here.
+    std::vector<std::string> alternates; ///< In the order of their first haplotype.
+    Phred quality = 0;                   ///< That no variant is here; of a low fraction that it is all errors.
+    bool low_fraction =
+        false; ///< Many templates have it, but too few for one of two chromosomes: mosaic, or misplaced.
     std::array<std::int32_t, 2> genotype{}; ///< Ascending; 0 is the reference.
     std::int32_t genotype_quality = 0;      ///< 0 to 99.
     std::int32_t depth = 0;                 ///< Templates over the position, all that the window holds.
@@ -36,7 +38,7 @@ struct Call {
     std::vector<std::int32_t> likelihoods;  ///< PL, in VCF's order of genotypes.
 };
 
-/// Calls with at least one alternate allele, sorted by position.
+/// Calls of the likeliest pair with at least one alternate allele, and low fractions, sorted by position.
 [[nodiscard]] std::vector<Call> genotype(Candidate& candidate, const Priors& priors = {});
 
 } // namespace caller

@@ -124,7 +124,7 @@ std::vector<Event> events_of(const Window& window, const std::vector<Sighting>& 
             const auto depth = std::ranges::count_if(window.reads, [&](const Read* read) {
                 return read->mapping_quality >= rules.min_mapping_quality && covers(*read, event);
             });
-            if (templates * 1000 >= rules.min_share_spanning * depth)
+            if (rules.enough(templates, depth, rules.min_share_spanning))
                 supported.emplace_back(-templates, std::move(event));
         }
         first = last;

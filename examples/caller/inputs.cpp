@@ -16,6 +16,10 @@ namespace {
 /// CRAM decoders before it have known heap overflows.
 constexpr std::array<int, 3> safe_cram = {1, 21, 1};
 
+/// Both neighbours decode the reads near a border: shorter spans would be mostly border. Windows, not spans, are the
+/// work.
+constexpr std::int64_t shortest_span = 25 * 2 * window_reach;
+
 bool older_than(const std::string& version, const std::array<int, 3>& wanted) {
     std::array<int, 3> parts{};
     std::size_t at = 0;
@@ -98,8 +102,9 @@ std::vector<Task> Inputs::tasks() const {
                            std::min(size, interval.end + max_shift + 1)});
     }
     std::vector<Task> tasks;
-    const auto spans = spillway::hts::decode_spans(*file_, spillway::hts::merged(std::move(windows)),
-                                                   {.length = options_.region_length, .margin = window_reach});
+    const auto spans = spillway::hts::decode_spans(
+        *file_, spillway::hts::merged(std::move(windows)),
+        {.length = std::max(options_.region_length, shortest_span), .margin = window_reach});
     for (const Interval& span : spans) tasks.push_back({false, span});
     return tasks;
 }

@@ -40,6 +40,12 @@ constexpr double natural_log_of_one_plus(double x) { // 0 <= x <= 1
     return 2 * sum;
 }
 
+constexpr double natural_log(double x) { // x >= 1
+    double log = 0;
+    for (; x > 2; x /= 2) log += natural_log_of_one_plus(1);
+    return log + natural_log_of_one_plus(x - 1);
+}
+
 inline constexpr double natural_log_of_ten = 2.302585092994045684;
 
 constexpr double exponential(double x) { // |x| <= 1
@@ -74,14 +80,7 @@ inline constexpr auto correct = [] {
     double error = 1;
     for (auto& entry : table) {
         const double e = error < 0.75 ? error : 0.75;
-        // -log(1 - e) = log(1 + e / (1 - e)), in pieces of at most log 2.
-        double rest = e / (1 - e), log = 0;
-        while (rest > 1) {
-            log += natural_log_of_one_plus(1);
-            rest = (1 + rest) / 2 - 1;
-        }
-        log += natural_log_of_one_plus(rest);
-        entry = static_cast<std::uint16_t>(10 * phred_unit * log / natural_log_of_ten + 0.5);
+        entry = static_cast<std::uint16_t>(10 * phred_unit * natural_log(1 / (1 - e)) / natural_log_of_ten + 0.5);
         error *= step;
     }
     return table;
@@ -94,6 +93,13 @@ inline constexpr auto correct = [] {
     const Phred low = a < b ? a : b;
     const auto apart = static_cast<std::size_t>(a < b ? b - a : a - b);
     return apart < detail::gain_size ? low - detail::gain[apart] : low;
+}
+
+/// Of the ratio of two counts, 0 <= part <= whole, 0 < whole.
+[[nodiscard]] constexpr Phred from_ratio(std::int64_t part, std::int64_t whole) {
+    if (part == 0) return impossible;
+    const double times = static_cast<double>(whole) / static_cast<double>(part);
+    return static_cast<Phred>(10 * phred_unit * detail::natural_log(times) / detail::natural_log_of_ten + 0.5);
 }
 
 /// -10 log10 of one half, in units.

@@ -89,7 +89,7 @@ void WindowMaker::settle(std::int64_t final) {
 void WindowMaker::weigh(std::vector<Mark>::const_iterator first, std::vector<Mark>::const_iterator last) {
     std::int64_t templates = 1;
     for (auto next = first + 1; next != last; ++next) templates += next->name_hash != (next - 1)->name_hash ? 1 : 0;
-    if (templates < rules_.min_templates || templates * 1000 < rules_.min_share * depth_) return;
+    if (!rules_.enough(templates, depth_, rules_.min_share)) return;
     const std::string_view inserted(first->inserted, static_cast<std::size_t>(first->inserted_size));
     const bool substitution = first->deleted == 1 && inserted.size() == 1;
     const std::int64_t freedom =

@@ -49,11 +49,19 @@ static_assert(join_gap + max_evidence < 3 * long_run && flank < join_gap);
 
 /// What counts as evidence of a variant.
 struct EvidenceRules {
+    [[nodiscard]] bool enough(std::int64_t templates, std::int64_t depth, std::int64_t share) const {
+        return templates >= min_templates && (templates * 1000 >= share * depth ||
+                                              (templates >= many_templates && templates * 1000 >= many_share * depth));
+    }
+
     std::uint8_t min_mapping_quality = 5; ///< Reads below it are no evidence; they still count when genotyping.
     std::uint8_t min_base_quality = 12;   ///< Of a mismatch, or of the bases beside an indel.
     std::int64_t min_templates = 2;       ///< Distinct read names that show the same thing.
     /// And at least so many of 1000 reads that begin before and end after the first position.
     std::int64_t min_share = 40;
+    /// Or this many templates and this share of 1000, so that a low fraction in deep data is seen, and errors are not.
+    std::int64_t many_templates = 25;
+    std::int64_t many_share = 5;
     /// And at least so many of 1000 reads that span all places where it could be, which in a long repeat are few.
     std::int64_t min_share_spanning = 80;
 };
