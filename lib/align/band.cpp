@@ -42,10 +42,17 @@ template <class Lane>
 }
 #endif
 
-template <class Lane>
-void sweep(Sweep<Lane>& s, Span span, bool with_unknown) {
+std::ptrdiff_t register_bytes([[maybe_unused]] Instructions instructions) {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx2")) return sweep_avx2<Lane>(s, span, with_unknown);
+    if (instructions == Instructions::widest && __builtin_cpu_supports("avx2")) return 32;
+#endif
+    return 16;
+}
+
+template <class Lane>
+void sweep(Sweep<Lane>& s, Span span, bool with_unknown, [[maybe_unused]] Instructions instructions) {
+#if defined(__x86_64__)
+    if (register_bytes(instructions) == 32) return sweep_avx2<Lane>(s, span, with_unknown);
 #endif
     sweep_any<Lane, 16>(s, span, with_unknown);
 }
@@ -95,8 +102,11 @@ void BandAligner<Lane>::set_query(const CodedBases& query) {
 template <class Lane>
 void BandAligner<Lane>::align(Band band, Alignment& best) {
     constexpr std::ptrdiff_t border = Sweep<Lane>::border;
-    band.low = std::max(band.low, -query_size_);
     band.high = std::min(band.high, target_size_);
+    // What fits into one register is aligned up to all of its lanes.
+    const auto diagonals = 2 * register_bytes(instructions_) / static_cast<std::ptrdiff_t>(sizeof(Lane));
+    if (band.high - band.low < diagonals && band.low <= band.high) band.low = band.high - diagonals + 1;
+    band.low = std::max(band.low, -query_size_);
     // A path over the whole query begins in row 0, on a diagonal that is not negative.
     if (band.low > band.high || (span_ == Span::query && band.high < 0)) return;
 
@@ -132,7 +142,7 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     if (steps_.size() < room) steps_.resize(room);
     s.row = row_.data();
     s.steps = steps_.data();
-    sweep<Lane>(s, span_, has_unknown_ && scores_.unknown != scores_.mismatch);
+    sweep<Lane>(s, span_, has_unknown_ && scores_.unknown != scores_.mismatch, instructions_);
 
     Alignment end;
     if (span_ == Span::query) {

@@ -44,6 +44,9 @@ struct Band {
     return a.query_end < b.query_end;
 }
 
+/// What the sweeps may be made of: the widest registers that this machine has, or those that every one of its kind has.
+enum class Instructions : std::uint8_t { widest, baseline };
+
 template <class Lane>
 struct Sweep;
 
@@ -51,7 +54,8 @@ struct Sweep;
 template <class Lane>
 class BandAligner {
 public:
-    BandAligner(const Scores& scores, Span span) : scores_(scores), span_(span) {}
+    BandAligner(const Scores& scores, Span span, Instructions instructions = Instructions::widest)
+        : scores_(scores), span_(span), instructions_(instructions) {}
 
     void set_target(const CodedBases& target);
     void set_query(const CodedBases& query);
@@ -65,6 +69,7 @@ private:
 
     Scores scores_;
     Span span_;
+    Instructions instructions_;
     std::ptrdiff_t query_size_ = 0, target_size_ = 0;
     bool has_unknown_ = false, target_has_unknown_ = false;
     std::vector<Lane> query_, target_, rows_, steps_;

@@ -212,8 +212,9 @@ template <class Lane, std::size_t bytes, Span span, bool with_unknown>
     }
 }
 
-/// A band of at most 2 * lanes diagonals: all of an antidiagonal is one register, from top_row on. Diagonals that the
-/// lanes hold beyond the band are aligned as well, which does no harm.
+/// A band of at most 2 * lanes diagonals: all of an antidiagonal is one register, from top_row on. A band of fewer must
+/// end at the matrix's first column: lanes that are past its end but inside the matrix would not be reached from its
+/// begin.
 template <class Lane, std::size_t bytes, Span span, bool with_unknown>
 [[gnu::always_inline]] inline void sweep_narrow(Sweep<Lane>& s) {
     using In = Registers<Lane, bytes>;

@@ -1,0 +1,181 @@
+#include <catch2/catch.hpp>
+
+#include "forms.hpp"
+#include "pairs.hpp"
+#include "spillway/error.hpp"
+
+namespace spillway {
+namespace {
+
+/// The score of an alignment, from its CIGAR and the bases alone.
+std::int64_t score_again(const Alignment& a, std::string_view query, std::string_view target, const Scores& scores) {
+    std::int64_t score = 0;
+    auto i = static_cast<std::size_t>(a.query_begin), j = static_cast<std::size_t>(a.target_begin);
+    std::uint32_t before = 15;
+    for (const CigarElement element : a.cigar) {
+        const std::uint32_t length = element >> 4, operation = element & 15;
+        REQUIRE(length > 0);
+        REQUIRE(operation < 3);
+        REQUIRE(operation != before);
+        before = operation;
+        if (operation == 0) {
+            for (std::uint32_t k = 0; k < length; ++k, ++i, ++j) {
+                const int x = std::toupper(query.at(i)), y = std::toupper(target.at(j));
+                const bool known = std::string_view("ACGT").find(static_cast<char>(x)) != std::string_view::npos &&
+                                   std::string_view("ACGT").find(static_cast<char>(y)) != std::string_view::npos;
+                score += !known ? scores.unknown : x == y ? scores.match : scores.mismatch;
+            }
+        } else {
+            score -= scores.gap_open + std::int64_t{scores.gap_extend} * (length - 1);
+            (operation == 1 ? i : j) += length;
+        }
+    }
+    REQUIRE(i == static_cast<std::size_t>(a.query_end));
+    REQUIRE(j == static_cast<std::size_t>(a.target_end));
+    return score;
+}
+
+std::string mutated(Pairs& random, std::string read, std::size_t mismatches) {
+    for (std::size_t k = 0; k < mismatches; ++k) {
+        char& base = read[random.under(read.size())];
+        base = base == 'A' ? 'C' : 'A';
+    }
+    return read;
+}
+
+void check_batch(const std::vector<std::string>& reads, const std::string& target, const Scores& scores, Span span) {
+    const std::vector<std::string_view> queries(reads.begin(), reads.end());
+    std::vector<Alignment> out(queries.size());
+    align(queries, target, scores, span, out);
+    for (std::size_t i = 0; i < reads.size(); ++i) {
+        INFO("query " << reads[i] << "\ntarget " << target << "\n"
+                      << scores.match << "/" << scores.mismatch << "/" << scores.unknown << "/" << scores.gap_open
+                      << "/" << scores.gap_extend << (span == Span::local ? " local" : " query"));
+        REQUIRE(describe(out[i]) == describe(align_scalar(queries[i], target, scores, span)));
+        REQUIRE(score_again(out[i], queries[i], target, scores) == out[i].score);
+    }
+}
+
+TEST_CASE("a batch gives the oracle's alignments of pairs of every awkward kind") {
+    Pairs random(1);
+    for (int round = 0; round < 2500; ++round) {
+        const Pair pair = random.next(round % 10 == 0 ? 300 : 120);
+        check_batch({pair.query}, pair.target, random.scores(), random.under(2) == 0 ? Span::local : Span::query);
+    }
+}
+
+TEST_CASE("a batch gives the oracle's alignments of reads with a few errors on their haplotype") {
+    Pairs random(2);
+    for (int round = 0; round < 30; ++round) {
+        std::string target = random.bases(250 + random.under(200), "ACGT");
+        if (round % 3 == 1) target.replace(100, 60, random.bases(60, "AC"));
+        if (round % 3 == 2) target += target.substr(0, 120); // reads that lie on two places
+        std::vector<std::string> reads;
+        for (std::size_t k = 0; k < 16; ++k) {
+            std::string read = target.substr(random.under(target.size() - 150), 150);
+            read = mutated(random, read, k % 6);
+            if (k % 5 == 4) random.edit(read);
+            if (k % 7 == 6) read.erase(10 + random.under(130), 1 + random.under(40));
+            reads.push_back(read);
+        }
+        const Scores scores = round % 2 == 0 ? Scores{} : random.scores();
+        check_batch(reads, target, scores, round % 5 == 0 ? Span::local : Span::query);
+    }
+}
+
+TEST_CASE("mismatches near a read's ends and in repeats give way to gaps where these score the same or better") {
+    Pairs random(3);
+    for (int round = 0; round < 400; ++round) {
+        // A tandem repeat near the read's end invites gaps of its unit.
+        const std::string unit = random.bases(1 + random.under(4), "ACGT");
+        std::string repeat;
+        for (std::size_t k = 0, times = 2 + random.under(6); k < times; ++k) repeat += unit;
+        const std::string target = random.bases(60, "ACGT") + repeat + random.bases(60, "ACGT");
+        const std::size_t begin = 30 + random.under(40);
+        std::string read = target.substr(begin, 40 + random.under(40));
+        for (std::size_t k = 0, errors = 1 + random.under(3); k < errors; ++k) {
+            const std::size_t at = random.under(2) == 0 ? random.under(8) : read.size() - 1 - random.under(8);
+            read[at] = "ACGT"[random.under(4)];
+        }
+        check_batch({read}, target, round % 2 == 0 ? Scores{} : random.scores(),
+                    round % 3 == 0 ? Span::local : Span::query);
+    }
+}
+
+TEST_CASE("a read that lies on several places is claimed at the first") {
+    const std::string read = "ACGTTGCATTGACCATGCAA";
+    const std::string target = "GG" + read + "TTT" + read + "CC";
+    for (const Span span : {Span::local, Span::query}) {
+        CHECK(describe(align(read, target, {}, span)) == "80 q0-20 t2-22 20M");
+    }
+}
+
+TEST_CASE("scores whose sums leave 16 bits are summed in 32") {
+    Pairs random(4);
+    const std::string target = random.bases(300, "ACGT");
+    const Scores scores{.match = 1000, .mismatch = -1500, .unknown = -1500, .gap_open = 2000, .gap_extend = 500};
+    std::string read = target.substr(40, 200);
+    read.erase(90, 5);
+    const Alignment aligned = align(read, target, scores, Span::query);
+    CHECK(aligned.score == 195 * 1000 - 4000);
+    CHECK(aligned.score > 32767);
+    check_batch({read, mutated(random, read, 4), random.bases(200, "ACGT")}, target, scores, Span::local);
+}
+
+TEST_CASE("a long read is aligned past the reach of 16 bits") {
+    Pairs random(5);
+    const std::string target = random.bases(11000, "ACGT");
+    std::string read = mutated(random, target.substr(300, 10000), 3);
+    read.erase(5000, 2);
+    const Alignment aligned = align(read, target, {}, Span::query);
+    CHECK(aligned.score > 9998 * 4 - 60);
+    CHECK(score_again(aligned, read, target, {}) == aligned.score);
+    CHECK(aligned.target_begin == 300);
+    CHECK(aligned.target_end == 10300);
+}
+
+TEST_CASE("an output's former content does not matter") {
+    std::vector<Alignment> out(2);
+    out[0] = align("ACGTACGTTT", "ACGTACGTTTG", {}, Span::local);
+    out[1] = out[0];
+    const std::vector<std::string_view> queries{"AAA", ""};
+    align(queries, "CCC", {}, Span::local, out);
+    CHECK(out[0] == Alignment{});
+    CHECK(out[1] == Alignment{});
+}
+
+TEST_CASE("scores and lengths out of range are refused with what to do") {
+    const auto refuses = [](const Scores& scores) {
+        try {
+            (void)align("ACGT", "ACGT", scores, Span::local);
+        } catch (const Error& error) {
+            return error.code() == ErrorCode::usage;
+        }
+        return false;
+    };
+    CHECK(refuses({.match = 0}));
+    CHECK(refuses({.match = -1}));
+    CHECK(refuses({.mismatch = 1}));
+    CHECK(refuses({.unknown = 1}));
+    CHECK(refuses({.gap_extend = 0}));
+    CHECK(refuses({.gap_open = 1, .gap_extend = 2}));
+    CHECK(refuses({.match = 1 << 28}));
+    CHECK(refuses({.mismatch = std::numeric_limits<int>::min()}));
+    CHECK_FALSE(refuses({.match = 1 << 25}));
+
+    const std::string long_query(20000, 'A');
+    CHECK_THROWS_AS(align(long_query, long_query, {}, Span::local), Error);
+    std::vector<Alignment> out(1);
+    const std::vector<std::string_view> queries{"A", "C"};
+    CHECK_THROWS_AS(align(queries, "ACGT", {}, Span::local, out), Error);
+    CHECK_NOTHROW(align({}, "ACGT", {}, Span::local, {}));
+}
+
+TEST_CASE("a CIGAR is written as length and letter") {
+    const std::vector<CigarElement> cigar{6 << 4, 1 << 4 | 2, 12 << 4 | 1, 3 << 4 | 4};
+    CHECK(to_string(cigar) == "6M1D12I3S");
+    CHECK(to_string({}).empty());
+}
+
+} // namespace
+} // namespace spillway
