@@ -13,9 +13,10 @@ if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
+option(SPILLWAY_WERROR "Treat warnings as errors" ${PROJECT_IS_TOP_LEVEL})
 add_library(spillway_warnings INTERFACE)
 target_compile_options(spillway_warnings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion
-                                                   -Wnon-virtual-dtor -Woverloaded-virtual -Werror)
+                                                   -Wnon-virtual-dtor -Woverloaded-virtual $<$<BOOL:${SPILLWAY_WERROR}>:-Werror>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # GCC 12 sees overflows in the inlined code of std::vector and std::string that cannot happen (its bugs 105329, 105651).
   target_compile_options(spillway_warnings INTERFACE -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow)
