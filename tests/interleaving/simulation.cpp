@@ -1,20 +1,22 @@
 #include "interleaving/simulation.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
-#if defined(__SANITIZE_THREAD__)
-#define SPILLWAY_TSAN_FIBERS 1
+// AddressSanitizer wants to know which stack it is on.
+#if defined(__SANITIZE_ADDRESS__)
+#define SPILLWAY_ANNOTATE_FIBERS 1
 #elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SPILLWAY_TSAN_FIBERS 1
+#if __has_feature(address_sanitizer)
+#define SPILLWAY_ANNOTATE_FIBERS 1
 #endif
 #endif
-#if defined(SPILLWAY_TSAN_FIBERS)
-#include <sanitizer/tsan_interface.h>
+#if defined(SPILLWAY_ANNOTATE_FIBERS)
+#include <sanitizer/common_interface_defs.h>
 #endif
 
 namespace spillway::interleaving {
@@ -48,7 +50,6 @@ void Knowledge::join(const Knowledge& other) {
 }
 
 // Exploration: runs, choices, and the way back.
-// -------------------------------------------------------------------------------
 
 Outcome explore(const Options& options, const std::function<void(Simulation&)>& make) {
     Simulation simulation(options);
@@ -104,19 +105,7 @@ void expect(bool condition, const char* failure) {
     if (!condition) Simulation::current().fail(failure);
 }
 
-Simulation::Simulation(const Options& options) : options_(options), random_(options.seed) {
-#if defined(SPILLWAY_TSAN_FIBERS)
-    threads_[0].sanitizer_fiber = __tsan_get_current_fiber();
-#endif
-}
-
-Simulation::~Simulation() {
-#if defined(SPILLWAY_TSAN_FIBERS)
-    for (std::size_t i = 1; i < threads_.size(); ++i) {
-        if (threads_[i].sanitizer_fiber != nullptr) __tsan_destroy_fiber(threads_[i].sanitizer_fiber);
-    }
-#endif
-}
+Simulation::Simulation(const Options& options) : options_(options), random_(options.seed) {}
 
 Simulation& Simulation::current() {
     if (active == nullptr) throw std::logic_error("a simulated atomic is used outside explore()");
@@ -184,7 +173,6 @@ std::size_t Simulation::choose(std::size_t count) {
 }
 
 // Fibers.
-// --------------------------------------------------------------------------------------------------------------------
 
 void Simulation::prepare(std::size_t index, std::function<void()> body) {
     Thread& thread = threads_[index];
@@ -196,16 +184,12 @@ void Simulation::prepare(std::size_t index, std::function<void()> body) {
     thread.context.uc_stack.ss_sp = thread.stack.get();
     thread.context.uc_stack.ss_size = stack_bytes;
     thread.context.uc_link = nullptr;
-#if defined(SPILLWAY_TSAN_FIBERS)
-    // A fiber that a failed or ended run left behind cannot be entered anew.
-    if (thread.sanitizer_fiber != nullptr) __tsan_destroy_fiber(thread.sanitizer_fiber);
-    thread.sanitizer_fiber = __tsan_create_fiber(0);
-#endif
     makecontext(&thread.context, reinterpret_cast<void (*)()>(&Simulation::enter), 1, static_cast<int>(index));
 }
 
 void Simulation::enter(int index) {
     Simulation& simulation = current();
+    simulation.arrived(nullptr);
     Thread& self = simulation.threads_[static_cast<std::size_t>(index)];
     self.body();
     self.status = Status::ended;
@@ -215,32 +199,48 @@ void Simulation::enter(int index) {
 void Simulation::switch_to(std::size_t next) {
     const std::size_t previous = std::exchange(running_, next);
     if (previous == next) return;
-#if defined(SPILLWAY_TSAN_FIBERS)
-    __tsan_switch_to_fiber(threads_[next].sanitizer_fiber, 0);
+    void* kept = nullptr;
+#if defined(SPILLWAY_ANNOTATE_FIBERS)
+    const Thread& thread = threads_[next];
+    __sanitizer_start_switch_fiber(&kept, next == 0 ? main_stack_ : thread.stack.get(),
+                                   next == 0 ? main_stack_bytes_ : stack_bytes);
 #endif
     swapcontext(&threads_[previous].context, &threads_[next].context);
+    arrived(kept);
 }
 
-std::vector<std::size_t> Simulation::runnable_except(std::size_t thread) const {
-    std::vector<std::size_t> found;
+void Simulation::arrived([[maybe_unused]] void* kept) {
+#if defined(SPILLWAY_ANNOTATE_FIBERS)
+    const void* stack = nullptr;
+    std::size_t bytes = 0;
+    __sanitizer_finish_switch_fiber(kept, &stack, &bytes);
+    if (main_stack_bytes_ > 0) return;
+    main_stack_ = stack; // the first fiber of all is entered from here
+    main_stack_bytes_ = bytes;
+#endif
+}
+
+Simulation::Others Simulation::runnable_except(std::size_t thread) const {
+    Others found;
     for (std::size_t i = 1; i < thread_count_; ++i) {
         if (i == thread) continue;
-        if (threads_[i].status == Status::runnable || threads_[i].status == Status::asleep_timed) found.push_back(i);
+        const Status status = threads_[i].status;
+        if (status == Status::runnable || status == Status::asleep_timed) found.threads[found.count++] = i;
     }
     return found;
 }
 
 // The running thread cannot go on: another does, or the run is over.
 void Simulation::hand_over() {
-    const std::vector<std::size_t> others = runnable_except(0);
-    if (others.empty()) {
+    const Others others = runnable_except(0);
+    if (others.count == 0) {
         for (std::size_t i = 1; i < thread_count_; ++i) {
             if (threads_[i].status == Status::asleep)
                 fail("deadlock: nobody is left to wake thread " + std::to_string(i));
         }
         return switch_to(0);
     }
-    const std::size_t next = others[choose(others.size())];
+    const std::size_t next = others.threads[choose(others.count)];
     threads_[next].status = Status::runnable; // a sleep that had not been woken timed out
     switch_to(next);
 }
@@ -250,23 +250,23 @@ void Simulation::schedule(const Site& site) {
     if (running_ == 0) return; // making the state: nobody else is there
     if (++steps_ > max_steps) fail("no progress, last in " + std::string(site.function));
     if (options_.random_runs == 0 && preemptions_left_ == 0) return;
-    const std::vector<std::size_t> others = runnable_except(running_);
-    const std::size_t choice = choose(1 + others.size());
+    const Others others = runnable_except(running_);
+    const std::size_t choice = choose(1 + others.count);
     if (choice == 0) return;
     if (options_.random_runs == 0) --preemptions_left_;
-    threads_[others[choice - 1]].status = Status::runnable;
-    switch_to(others[choice - 1]);
+    threads_[others.threads[choice - 1]].status = Status::runnable;
+    switch_to(others.threads[choice - 1]);
 }
 
-void Simulation::fail(const std::string& what) {
-    failure_ = what;
-    // The fibers stay where they are: a piece's functions are noexcept, so there is no unwinding them.
+void Simulation::fail(std::string what) {
+    failure_ = std::move(what);
+    // The fibers stay where they are, with all that is on their stacks: a piece's functions are noexcept, so there is
+    // no unwinding them.
     switch_to(0);
     std::abort();
 }
 
 // The memory.
-// ----------------------------------------------------------------------------------------------------------------
 
 std::memory_order Simulation::effective(std::memory_order order, const Site& site) {
     if (order == std::memory_order_relaxed) return order;
@@ -412,7 +412,6 @@ const Knowledge& Simulation::plain_access() {
 }
 
 // The trace.
-// -----------------------------------------------------------------------------------------------------------------
 
 void Simulation::log(const char* operation, std::size_t location, std::uint64_t value, std::size_t behind,
                      const Site& site) {

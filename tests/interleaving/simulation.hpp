@@ -98,7 +98,6 @@ public:
     void finally(std::function<void()> check);
 
     // What the simulated types call.
-    // -------------------------------------------------------------------------------------
 
     static Simulation& current();
 
@@ -117,7 +116,7 @@ public:
     /// The running thread's clock after one more plain access, and what it knows of the others.
     const Knowledge& plain_access();
     [[nodiscard]] std::size_t running() const { return running_; }
-    [[noreturn]] void fail(const std::string& what);
+    [[noreturn]] void fail(std::string what);
 
 private:
     friend Outcome explore(const Options&, const std::function<void(Simulation&)>&);
@@ -128,7 +127,6 @@ private:
         std::function<void()> body;
         std::unique_ptr<std::byte[]> stack;
         ucontext_t context{};
-        void* sanitizer_fiber = nullptr;
         Status status = Status::unused;
         std::size_t sleeps_on = 0;
         Knowledge now;
@@ -150,22 +148,27 @@ private:
         Site site;
     };
 
+    struct Others {
+        std::array<std::size_t, max_threads> threads{};
+        std::size_t count = 0;
+    };
+
     struct Choice {
         std::size_t taken, count;
     };
 
     explicit Simulation(const Options& options);
-    ~Simulation();
 
     bool run(const std::function<void(Simulation&)>& make);
     bool backtrack();
     std::size_t choose(std::size_t count);
-    std::vector<std::size_t> runnable_except(std::size_t thread) const;
+    Others runnable_except(std::size_t thread) const;
     void schedule(const Site& site);
     void hand_over();
     void switch_to(std::size_t next);
     void prepare(std::size_t index, std::function<void()> body);
     static void enter(int index);
+    void arrived(void* kept);
     std::memory_order effective(std::memory_order order, const Site& site);
     void learn(const Store& store, std::memory_order order);
     void append(std::size_t location, std::uint64_t value, std::memory_order order, const Knowledge& inherited);
@@ -185,6 +188,8 @@ private:
     std::function<void()> finally_;
     std::vector<std::vector<Store>> locations_;
     std::array<std::uint16_t, max_locations> fenced_view_{}; // what all seq_cst fences so far have seen
+    const void* main_stack_ = nullptr;                       // known to AddressSanitizer only
+    std::size_t main_stack_bytes_ = 0;
     std::vector<Event> events_;
     std::vector<Site> sites_;
     std::string failure_;
