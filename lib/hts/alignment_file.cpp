@@ -143,6 +143,7 @@ void find_index(AlignmentFile::State& state) {
     if (state.format == cram) {
         state.slices = read_cram_index(state.index_path, state.contigs.size());
         state.container_descriptor = ::open(state.path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (state.container_descriptor < 0) throw system_error(errno, opening, state.path, ErrorCode::input);
         return;
     }
     state.bam_index.reset(sam_index_load3(state.file.get(), state.path.c_str(), state.index_path.c_str(), 0));
@@ -192,6 +193,8 @@ std::shared_ptr<const AlignmentFile> AlignmentFile::open(const std::string& path
 }
 
 File open_for_reading(const AlignmentFile::State& state, bool need_read_groups) {
+    // A failure below closes the file while this is held.
+    std::unique_lock<std::mutex> sharing;
     File file;
     // What is no regular file can be read only once: its first stream continues where the header ended.
     if (!state.seekable) {
@@ -203,6 +206,7 @@ File open_for_reading(const AlignmentFile::State& state, bool need_read_groups) 
         file = open_file(state.path);
     }
     if (state.format == cram) {
+        sharing = std::unique_lock(state.sharing);
         if (state.seekable && hts_set_opt(file.get(), CRAM_OPT_SHARED_REF, cram_get_refs(state.file.get())) != 0)
             throw Error(ErrorCode::runtime, opening, state.path, "htslib refuses to share the reference");
         set_required_fields(file.get(), need_read_groups, state.path);

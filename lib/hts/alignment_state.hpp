@@ -5,6 +5,7 @@
 #include "spillway/hts.hpp"
 
 #include <atomic>
+#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -38,6 +39,8 @@ struct AlignmentFile::State {
     /// Kept open: for CRAM it owns the reference that the streams share; standard input is handed to the first stream.
     mutable File file;
     mutable std::atomic<bool> taken = false;
+    /// Held while a stream takes or drops its share of the CRAM reference: htslib counts the shares without a lock.
+    mutable std::mutex sharing;
     /// BAM only; const in use, so that all streams query it.
     Index bam_index;
     std::vector<CramSlice> slices; ///< CRAM only; sorted by contig and begin.

@@ -134,10 +134,15 @@ std::vector<Interval> merged(std::vector<Interval> intervals) {
 std::vector<Interval> parse_regions(std::string_view text, std::span<const Contig> contigs) {
     const ContigNames names(contigs);
     std::vector<Interval> result;
-    // A comma may divide regions or thousands, or be part of a name: the longest piece that is a region is taken.
+    // A comma may divide regions or thousands, or be part of a name: the longest piece that is a region is taken. No
+    // piece is longer than the longest name and two positions, so that long lists take linear time.
+    std::size_t longest = 64;
+    for (const Contig& contig : contigs) longest = std::max(longest, contig.name.size() + 64);
     for (std::size_t at = 0; at <= text.size();) {
         std::optional<Interval> found;
         std::size_t end = text.size();
+        if (end - at > longest) end = std::min(text.rfind(',', at + longest), end);
+        if (end < at) end = at;
         for (;;) {
             found = region(text.substr(at, end - at), names);
             if (found) break;

@@ -60,6 +60,10 @@ struct ReadStream::State {
     State(std::shared_ptr<const AlignmentFile> alignments, ReadFilter wanted)
         : file(std::move(alignments)), filter(std::move(wanted)), builder(filter.missing_quality) {}
 
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
+
     const AlignmentFile::State& shared() const { return file->state(); }
     bool is_cram() const { return file->is_cram(); }
 
@@ -73,6 +77,13 @@ struct ReadStream::State {
     bool count_containers();
     bool gather();
 };
+
+ReadStream::State::~State() {
+    iterator.reset();
+    cram_index.reset();
+    const std::lock_guard lock(shared().sharing);
+    handle.reset();
+}
 
 void ReadStream::State::fail(std::string detail) const {
     std::string where = shared().path;

@@ -41,7 +41,8 @@ public:
             // Virtual offsets: the upper 48 bits are the place in the file.
             const auto first = static_cast<std::int64_t>(iterator->off[i].u >> 16);
             const auto last = static_cast<std::int64_t>(iterator->off[i].v >> 16);
-            total += std::max<std::int64_t>(last - first, 0);
+            // Both may lie in one block: it counts as a byte, so that only what has no reads is 0.
+            total += std::max<std::int64_t>(last - first, 0) + 1;
         }
         return total;
     }
@@ -103,6 +104,8 @@ private:
 /// Cuts one stretch into spans.
 void cut_stretch(const Interval& stretch, const Cuts& cuts, std::int64_t length, std::vector<Interval>& result) {
     std::int64_t begin = stretch.begin;
+    // Thousands of contigs without reads are common: they are not worth a task for each piece.
+    if (cuts.bytes(stretch.begin, stretch.end) == 0) length = stretch.end - stretch.begin;
     while (begin < stretch.end) {
         std::int64_t size = length;
         std::int64_t end = cuts.cut(std::max(begin + size, cuts.least_end(begin)));

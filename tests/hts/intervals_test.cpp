@@ -41,6 +41,16 @@ TEST_CASE("a list of regions is sorted and merged") {
     CHECK(regions("c2,c1") == Intervals{{0, 0, 1000}, {1, 0, 5'000'000}});
 }
 
+TEST_CASE("a list of many regions is read to its end") {
+    std::string text;
+    Intervals expected;
+    for (std::int64_t i = 0; i < 20'000; ++i) {
+        text += (i == 0 ? "c2:" : ",c2:") + std::to_string(i * 100 + 1) + "-" + std::to_string(i * 100 + 50);
+        expected.push_back({1, i * 100, i * 100 + 50});
+    }
+    CHECK(regions(text) == expected);
+}
+
 TEST_CASE("names with colons and commas are resolved against the header") {
     CHECK(regions("HLA:A*01:01") == Intervals{{3, 0, 300}});
     CHECK(regions("HLA:A*01:01:5-9") == Intervals{{3, 4, 9}});

@@ -124,6 +124,21 @@ TEST_CASE("any set of intervals is covered by disjoint spans") {
     }
 }
 
+TEST_CASE("a contig without reads is one span, however long") {
+    TemporaryDirectory directory;
+    const std::string path = directory.file("in.bam");
+    convert_sam(directory.write("in.sam",
+                                "@HD\tVN:1.6\tSO:coordinate\n@SQ\tSN:c1\tLN:200000000\n@SQ\tSN:c2\tLN:200000000\n"
+                                "r\t0\tc2\t100000001\t60\t4M\t*\t0\t0\tACGT\tIIII\n"),
+                path, {}, true);
+    const auto file = hts::AlignmentFile::open(path);
+    const Intervals spans = hts::decode_spans(*file, hts::whole(file->contigs()));
+    REQUIRE(spans.size() > 100);
+    CHECK(spans[0] == hts::Interval{0, 0, 200'000'000});
+    CHECK(spans[1].contig == 1);
+    check_cover(spans, hts::whole(file->contigs()));
+}
+
 TEST_CASE("nothing wanted is no span, and without an index the intervals come back merged") {
     Fixture f;
     CHECK(hts::decode_spans(*f.files[0], {}).empty());

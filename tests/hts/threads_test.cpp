@@ -30,8 +30,9 @@ TEST_CASE("streams of several threads share a file and its reference") {
         std::vector<std::thread> workers;
         for (int worker = 0; worker < 8; ++worker)
             workers.emplace_back([&] {
-                hts::ReadStream stream(file, {});
                 for (std::size_t tile; (tile = next.fetch_add(1)) < tiles.size();) {
+                    // Opened anew each time: taking and dropping a share of the file must be safe too.
+                    hts::ReadStream stream(file, {});
                     const std::string& name = file->contigs()[static_cast<std::size_t>(tiles[tile].contig)].name;
                     if (*reference.contig(name) != genome.bases(name)) same = false;
                     stream.seek(tiles[tile]);
