@@ -117,5 +117,44 @@ TEST_CASE("a mismatch in the middle of a unique read has no detour, one beside a
     CHECK_FALSE(excluded(10, 49, 48, 'G')); // the last base: one deleted T, and it matches the G that follows
 }
 
+TEST_CASE("where detours are excluded, an oracle's path that touches the diagonal stays on it") {
+    Pairs random(32);
+    std::size_t excluded = 0, touching_with_gaps = 0;
+    for (int round = 0; round < 30000; ++round) {
+        const std::string_view alphabet = round % 2 == 0 ? "ACG" : "AC";
+        const std::string text = random.bases(8 + random.under(40), alphabet);
+        std::string read = text.substr(random.under(6), 6 + random.under(30));
+        for (std::size_t k = 0, errors = 1 + random.under(4); k < errors; ++k) {
+            read[random.under(read.size())] = alphabet[random.under(alphabet.size())];
+        }
+        if (random.under(3) == 0) read = read.substr(0, read.size() / 2) + read.substr(read.size() / 2 + 1);
+        const Scores scores = round % 2 == 0 ? Scores{} : random.scores();
+        const Span span = random.under(2) == 0 ? Span::local : Span::query;
+        const Alignment oracle = align_scalar(read, text, scores, span);
+        CodedBases query(CodedBases::Side::query), target(CodedBases::Side::target);
+        query.assign(read);
+        target.assign(text);
+        const Certificate certificate(scores, span, read.size(), 0);
+        for (std::ptrdiff_t diagonal = 0; diagonal <= std::ssize(text) - std::ssize(read); ++diagonal) {
+            bool touches = false;
+            std::ptrdiff_t i = oracle.query_begin, j = oracle.target_begin;
+            for (const CigarElement element : oracle.cigar) {
+                const auto length = static_cast<std::ptrdiff_t>(element >> 4);
+                if ((element & 15) == 0) touches = touches || j - i == diagonal;
+                if ((element & 15) != 2) i += length;
+                if ((element & 15) != 1) j += length;
+            }
+            if (!touches) continue;
+            touching_with_gaps += oracle.cigar.size() > 1;
+            if (!detours_excluded(query, target, diagonal, certificate, certificate.freedom(oracle.score))) continue;
+            ++excluded;
+            INFO(read << " " << text << " " << describe(oracle) << " diagonal " << diagonal);
+            REQUIRE(oracle.cigar.size() == 1);
+        }
+    }
+    CHECK(excluded > 3000);
+    CHECK(touching_with_gaps > 3000);
+}
+
 } // namespace
 } // namespace spillway
