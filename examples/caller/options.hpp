@@ -15,18 +15,18 @@
 namespace caller {
 
 struct CallerOptions {
-    std::string alignments;           ///< BAM, CRAM or SAM; "-" is standard input.
-    std::string reference;            ///< FASTA.
-    std::vector<std::string> regions; ///< -r, each a list as samtools writes them.
-    std::string regions_file;         ///< -R, BED.
+    std::string alignments = {};           ///< BAM, CRAM or SAM; "-" is standard input.
+    std::string reference = {};            ///< FASTA.
+    std::vector<std::string> regions = {}; ///< -r, each a list as samtools writes them.
+    std::string regions_file = {};         ///< -R, BED.
     std::string output = "-";
     spillway::hts::VcfFormat format = spillway::hts::VcfFormat::automatic;
-    std::string sample_name;                ///< Picks one of several samples, or names a sample that has no name.
+    std::string sample_name = {};           ///< Picks one of several samples, or names a sample that has no name.
     bool skip_missing_contigs = false;      ///< Reads on contigs that the FASTA lacks are left out, not an error.
     std::int64_t region_length = 1'000'000; ///< Bases that one task decodes.
     std::size_t threads = 0;                ///< 0: what the machine allows.
     std::uint64_t memory = 0;               ///< Bytes; 0: what the machine allows.
-    std::string temporary_directory;        ///< For spilled candidates; empty: the library's choice.
+    std::string temporary_directory = {};   ///< For spilled candidates; empty: the library's choice.
     int verbosity = 1;                      ///< 0 errors, 1 warnings, 2 a report.
 };
 

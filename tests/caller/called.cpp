@@ -1,0 +1,56 @@
+#include "called.hpp"
+
+#include "calling.hpp"
+
+#include <sstream>
+
+namespace spillway::test {
+
+namespace {
+
+std::vector<std::string> split(const std::string& text, char separator) {
+    std::vector<std::string> parts;
+    std::istringstream in(text);
+    for (std::string part; std::getline(in, part, separator);) parts.push_back(part);
+    return parts;
+}
+
+} // namespace
+
+Called call(const TemporaryDirectory& directory, caller::CallerOptions options) {
+    Called called;
+    options.output = directory.file("called.vcf");
+    if (options.threads == 0) options.threads = 1;
+    caller::run(
+        options,
+        {.stop = {}, .warn = [&](const std::string& text) { called.warnings.push_back(text); }, .progress = {}});
+    called.text = read_file(options.output);
+    for (const auto& line : split(called.text, '\n')) {
+        const auto fields = split(line, '\t');
+        if (line.starts_with("#CHROM")) called.sample = fields.at(9);
+        if (line.starts_with('#')) continue;
+        called.body += line + "\n";
+        CalledRecord record{fields.at(0),
+                            std::stoll(fields.at(1)),
+                            fields.at(3),
+                            fields.at(4),
+                            fields.at(6),
+                            std::stod(fields.at(5)),
+                            {}};
+        const auto keys = split(fields.at(8), ':'), values = split(fields.at(9), ':');
+        for (std::size_t i = 0; i < keys.size(); ++i) record.format[keys[i]] = values.at(i);
+        called.records.push_back(std::move(record));
+    }
+    return called;
+}
+
+std::vector<std::string> texts(const std::vector<CalledRecord>& records) {
+    std::vector<std::string> texts;
+    for (const auto& r : records) {
+        texts.push_back(r.contig + ":" + std::to_string(r.position) + " " + r.reference + ">" + r.alternates + " " +
+                        r.format.at("GT"));
+    }
+    return texts;
+}
+
+} // namespace spillway::test
