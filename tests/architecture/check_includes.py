@@ -29,7 +29,7 @@ BELOW = {
 # Public headers whose name is not a room's.
 ROOM_OF_HEADER = {
     **dict.fromkeys(["aggregate", "candidate", "codec", "device", "error", "generator", "stage"], "base"),
-    **dict.fromkeys(["options", "run", "typed"], "pipeline"),
+    **dict.fromkeys(["device_form", "options", "run", "typed"], "pipeline"),
 }
 # The third-party headers each room may include; no other room and no public header may.
 THIRD_PARTY = {

@@ -1,0 +1,202 @@
+// Decides, for each batch of a stage with two forms, whether the CPU or a device takes it.
+//
+//     Router router(options);
+//     Choice choice = router.decide({.now = now, .busy = load.value(), .batch_cells = 4096, ...});
+//     if (choice.side == Side::device) {
+//         std::size_t cells = router.cells_device_may_take(waiting);
+//         try {
+//             ... pack, launch, synchronise, unpack ...
+//             router.record_device(cells, cost);
+//             router.device_ok();
+//         } catch (const DeviceError& error) {
+//             router.device_failed(error.fault(), now);          // and the same batch goes to the CPU
+//         }
+//     }
+//
+// Guarantee: decisions depend on what is passed in alone: no clock, no threads, no random numbers. A device changes
+// sides at most once in `hold` decisions. Mechanism: a load threshold says when the CPU suffices; above it a cost
+// model, fed by measured batches, says whether the device would be done before the CPUs were done with all known work.
+//
+// Thread safety: decide(), device_ok() and device_failed() of one device from one thread at a time (its feeder);
+// everything else from any thread at any time, without a lock. The counters are exact, and each is read on its own.
+#pragma once
+
+#include "spillway/device.hpp"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace spillway {
+
+enum class Gpu : std::uint8_t {
+    off,
+    automatic, ///< A device where there is one and it pays.
+    required,  ///< As automatic, but a run without any device does not start: whoever finds devices sees to that.
+};
+
+struct RouterOptions {
+    Gpu gpu = Gpu::automatic;
+    double low = 0.60;          ///< Load, 0 to 1: below it the CPU does it alone.
+    double high = 0.85;         ///< Load, low to 1: above it the device helps where it pays.
+    double switch_cost = 0.8;   ///< In (0, 1]: the other side must cost less than this share of the present one.
+    std::uint32_t hold = 64;    ///< Decisions that a switch stands for, at least 1.
+    double exploration = 0.02;  ///< Share of decisions, 0 to 0.5, that may try a device that is not in use.
+    std::size_t tile_cells = 1; ///< Cells of the smallest batch that is worth taking, at least 1.
+    std::uint32_t failures_to_down = 3;   ///< Failures in a row that take the device down, at least 1; lost: one.
+    std::uint32_t successes_to_grow = 16; ///< Batches in a row that undo one halving, at least 1.
+    std::chrono::nanoseconds retry = std::chrono::seconds(1); ///< From down to the first new try; then doubled.
+    std::chrono::nanoseconds longest_retry = std::chrono::seconds(60); ///< At least `retry`.
+};
+
+/// What a decision stands on.
+struct Load {
+    std::chrono::nanoseconds now{0}; ///< Of any steady clock.
+    double busy = 0;                 ///< Busy over allowed workers, averaged over 100 ms: LoadAverage.
+    std::size_t cells_ahead = 0;     ///< Waiting for the stage, before this batch.
+    std::size_t batch_cells = 0;
+    std::size_t workers = 1;         ///< That this stage would get; 0 counts as 1.
+    std::size_t cells_remaining = 0; ///< All work of the stage known to remain, this batch with it; less counts as
+                                     ///< ahead + batch.
+    std::size_t cells_in_flight = 0; ///< That this device has been given and not finished.
+};
+
+enum class Side : std::uint8_t { cpu, device };
+
+enum class Why : std::uint8_t {
+    off,         ///< No device is to be used.
+    down,        ///< The device is down.
+    unknown,     ///< There is no measurement to decide by.
+    low_load,    ///< The CPU does it alone.
+    kept,        ///< The side stays as it is.
+    switched,    ///< The other side has become cheaper.
+    last_cells,  ///< The CPUs will be done with all that remains before the device would be with this batch.
+    trial,       ///< One of the first batches of this size, to measure the device.
+    exploration, ///< One that may be dearer, to see whether the measurements still hold.
+    half_open,   ///< To see whether a device that was down works again.
+};
+inline constexpr std::size_t whys = 10;
+/// "low load".
+[[nodiscard]] std::string_view to_string(Why why) noexcept;
+
+struct Choice {
+    Side side = Side::cpu;
+    Why why = Why::off;
+    friend bool operator==(const Choice&, const Choice&) = default;
+};
+
+/// Where one batch's time on a device went.
+struct DeviceCost {
+    std::chrono::nanoseconds pack{0}, copy{0}, run{0}, unpack{0};
+    [[nodiscard]] std::chrono::nanoseconds total() const noexcept { return pack + copy + run + unpack; }
+};
+
+/// What lies before a stage, for those who share it out.
+struct Waiting {
+    std::size_t cells = 0;        ///< Queued.
+    std::size_t free_staging = 0; ///< Cells that staging not in use can take. For workers: of all devices.
+    std::size_t idle_workers = 0; ///< That have nothing else to do.
+};
+
+/// A measured rate: the mean cost of one cell in batches of [2^log2_cells, 2^(log2_cells + 1)) cells.
+struct MeasuredRate {
+    std::uint32_t log2_cells = 0;
+    std::uint32_t samples = 0;
+    double nanoseconds_a_cell = 0; ///< CPU: of one worker. Device: pack to unpack.
+};
+
+struct DeviceReport {
+    std::uint64_t decisions = 0;
+    std::array<std::uint64_t, whys> by_why{}; ///< By Why.
+    std::uint64_t to_device = 0;              ///< Decisions whose side was the device.
+    std::uint64_t switches = 0;
+    std::array<std::uint64_t, device_faults> failures{}; ///< By DeviceFault.
+    std::uint64_t times_down = 0;
+    std::uint64_t batches = 0; ///< Done.
+    std::uint64_t cells = 0;   ///< Done.
+    DeviceCost spent;          ///< In all batches done.
+    bool down = false;
+    std::vector<MeasuredRate> rates;
+};
+
+struct RouterReport {
+    std::uint64_t cpu_batches = 0;
+    std::uint64_t cpu_cells = 0;
+    std::vector<MeasuredRate> cpu_rates;
+    std::vector<DeviceReport> devices;
+};
+/// A few lines of text, for a log.
+[[nodiscard]] std::string to_string(const RouterReport& report);
+
+/// Busy over allowed workers, averaged over about 100 ms by time. update(): one thread at a time; value(): any.
+class LoadAverage {
+public:
+    /// From now on `busy` of `allowed` workers are at work. `now` does not go back.
+    void update(std::chrono::nanoseconds now, std::size_t busy, std::size_t allowed) noexcept;
+    /// In [0, 1], as of the last update.
+    [[nodiscard]] double value() const noexcept { return value_.load(std::memory_order_relaxed); }
+
+private:
+    std::chrono::nanoseconds since_{0};
+    double present_ = 0;
+    std::atomic<double> value_{0}; // relaxed: a number on its own
+};
+
+class Router {
+public:
+    /// Throws Error(usage) where an option is outside its range.
+    explicit Router(const RouterOptions& options, std::size_t devices = 1);
+    Router(const Router&) = delete;
+    Router& operator=(const Router&) = delete;
+    ~Router();
+
+    /// Who takes this batch. Costs tens of nanoseconds.
+    Choice decide(const Load& load, std::size_t device = 0);
+
+    /// A worker did `cells` in `spent`.
+    void record_cpu(std::size_t cells, std::chrono::nanoseconds spent) noexcept;
+    /// The device did a batch. Follow it with device_ok().
+    void record_device(std::size_t cells, const DeviceCost& cost, std::size_t device = 0) noexcept;
+
+    /// The batch goes to the CPU. Halves what the device is given; takes it down where the fault is sticky (lost,
+    /// no_driver) or repeats. no_driver is for good.
+    void device_failed(DeviceFault fault, std::chrono::nanoseconds now, std::size_t device = 0) noexcept;
+    /// A batch came through: a device that was half-open is up again, and halved batches grow back in time.
+    void device_ok(std::size_t device = 0) noexcept;
+
+    [[nodiscard]] bool down(std::size_t device = 0) const noexcept;
+    /// The side that the device is on, its last batch's exceptions (trial, last cells) left out.
+    [[nodiscard]] Side side(std::size_t device = 0) const noexcept;
+    /// `full` cells, halved as often as failures told to, at least one tile.
+    [[nodiscard]] std::size_t batch_cells(std::size_t full, std::size_t device = 0) const noexcept;
+
+    /// How many cells a feeder whose batch goes to the device may take: what free staging holds, but one tile is left
+    /// for each worker that has nothing else, and no more than batch_cells(free staging).
+    [[nodiscard]] std::size_t cells_device_may_take(const Waiting& waiting, std::size_t device = 0) const noexcept;
+    /// How many cells a worker may take. While a device takes batches: whole tiles beyond what free staging holds, and
+    /// at least one tile where the worker itself has nothing else. Else: all.
+    [[nodiscard]] std::size_t cells_worker_may_take(const Waiting& waiting, bool has_nothing_else) const noexcept;
+
+    /// Expected time of a batch; nothing where nothing has been measured. The CPU's is that of one worker.
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> expected_on_cpu(std::size_t cells) const noexcept;
+    [[nodiscard]] std::optional<std::chrono::nanoseconds> expected_on_device(std::size_t cells,
+                                                                             std::size_t device = 0) const noexcept;
+
+    [[nodiscard]] RouterReport report() const;
+
+private:
+    struct Measured;
+    struct DeviceState;
+    RouterOptions options_;
+    std::unique_ptr<Measured> cpu_;
+    std::vector<std::unique_ptr<DeviceState>> devices_;
+};
+
+} // namespace spillway
