@@ -7,7 +7,7 @@ set -euo pipefail
 top=$(cd "$(dirname "$0")/.." && pwd)
 case $# in
     0) ;;
-    2) reference=$(realpath -e "$1") reads=$(realpath -e "$2") ;;
+    2) reference=$(realpath -e "$1") && reads=$(realpath -e "$2") || exit 2 ;;
     *) sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 esac
 
