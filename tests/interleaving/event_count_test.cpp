@@ -160,6 +160,79 @@ TEST_CASE("the fence after a timed wait is needed for the last look") {
     CHECK(verify_each_order_is_needed({.preemptions = 4}, waiter_that_leaves, {"wait_for"}) == "");
 }
 
+/// A host waits for room that a drainer makes; a flag of the host's own says that it found none.
+void full_house(Simulation& simulation, bool drainer_trusts_flag) {
+    struct House {
+        Idle room;
+        SimulatedAtomics::atomic<int> guests{1};
+        SimulatedAtomics::atomic<bool> turned_away{false};
+    };
+    auto house = std::make_shared<House>();
+    simulation.thread([=] {
+        const auto may_enter = [&] {
+            if (house->guests.load(relaxed) == 0) return true;
+            house->turned_away.store(true, relaxed);
+            return false;
+        };
+        while (!may_enter()) {
+            const Idle::Ticket ticket = house->room.prepare_wait();
+            if (may_enter()) return house->room.cancel_wait();
+            house->room.wait(ticket);
+        }
+    });
+    simulation.thread([=] {
+        house->guests.store(0, relaxed);
+        if (!drainer_trusts_flag || house->turned_away.load(relaxed)) house->room.notify(1);
+    });
+}
+
+TEST_CASE("a poster that always notifies leaves nobody waiting for room") {
+    const Outcome outcome = explore({.preemptions = 4}, [](Simulation& simulation) { full_house(simulation, false); });
+    CHECK(outcome.failure == "");
+    CHECK(outcome.complete);
+}
+
+TEST_CASE("a poster that asks a flag beside the event count whether anybody waits loses a wake-up") {
+    const Outcome outcome = explore({.preemptions = 4}, [](Simulation& simulation) { full_house(simulation, true); });
+    CHECK_THAT(outcome.failure, Catch::StartsWith("deadlock"));
+}
+
+/// One waiter takes the item, then lets the other go, which cannot take it: on one event count, or on one each.
+void two_kinds_of_waiter(Simulation& simulation, bool one_for_both) {
+    struct Kinds : Shop {
+        Idle other;
+        SimulatedAtomics::atomic<bool> released{false};
+    };
+    auto kinds = std::make_shared<Kinds>();
+    Idle& second = one_for_both ? kinds->idle : kinds->other;
+    simulation.thread([=] { kinds->post(1); });
+    simulation.thread([=, &second] {
+        kinds->wait_and_take();
+        kinds->released.store(true, relaxed);
+        second.notify_all();
+    });
+    simulation.thread([=, &second] {
+        while (!kinds->released.load(relaxed)) {
+            const Idle::Ticket ticket = second.prepare_wait();
+            if (kinds->released.load(relaxed)) return second.cancel_wait();
+            second.wait(ticket);
+        }
+    });
+}
+
+TEST_CASE("waiters for different things on an event count each are all woken") {
+    const Outcome outcome =
+        explore({.preemptions = 2}, [](Simulation& simulation) { two_kinds_of_waiter(simulation, false); });
+    CHECK(outcome.failure == "");
+    CHECK(outcome.complete);
+}
+
+TEST_CASE("a wake-up is lost where a waiter that cannot take the item sleeps on the same event count") {
+    const Outcome outcome =
+        explore({.preemptions = 2}, [](Simulation& simulation) { two_kinds_of_waiter(simulation, true); });
+    CHECK_THAT(outcome.failure, Catch::StartsWith("deadlock"));
+}
+
 // The protocol with one step wrong, to show that the tests above could fail.
 
 TEST_CASE("a waiter without the second look sleeps through an item") {

@@ -427,7 +427,9 @@ std::string Simulation::trace() const {
         text << std::string(event.thread * 4, ' ') << "thread " << event.thread << ": " << event.operation;
         if (event.location < max_locations) text << " of atomic " << event.location << ": " << event.value;
         if (event.behind > 0) text << ", " << event.behind << " behind the newest";
-        text << "  (" << event.site.function << ":" << event.site.line << ")\n";
+        // Without the arguments that some compilers add to a template's name.
+        text << "  (" << event.site.function.substr(0, event.site.function.find('<')) << ":" << event.site.line
+             << ")\n";
     }
     return text.str();
 }
