@@ -34,7 +34,8 @@ struct GovernorOptions {
     double spill_below = 0.65; ///< Spilling stops below it.
     double spill_above = 0.8;  ///< Spilling starts above it.
     double hold_above = 0.95;  ///< Sources are held above it.
-    std::string system_root;   ///< Put before /proc and /sys: for tests.
+    bool watch_process = true; ///< Count resident memory beyond what is charged as well; off: only what is charged.
+    std::string system_root = {};///< Put before /proc and /sys: for tests.
 };
 
 /// A snapshot for reports; all in bytes.

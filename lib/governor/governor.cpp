@@ -60,6 +60,7 @@ struct Governor::Watch {
     std::vector<MemoryLimit> limits;
     std::string pressure_path, statm_path;
     std::uint64_t baseline = 0;
+    bool process = true;      ///< Whether untracked memory counts.
     std::uint64_t budget = 0; ///< By the options and limits alone; const after the constructor.
 
     std::atomic<Clock::rep> due{std::numeric_limits<Clock::rep>::min()};
@@ -116,6 +117,7 @@ Governor::Governor(const GovernorOptions& options)
                     "the marks must hold 0 < low <= spill_below <= spill_above <= hold_above <= 1");
     }
     watch_ = std::make_unique<Watch>(options);
+    watch_->process = options.watch_process;
     budget_.store(watch_->budget, std::memory_order_relaxed);
 }
 
@@ -174,7 +176,7 @@ bool Governor::tick(Clock::time_point now) noexcept {
     const std::uint64_t own = tracked();
     const std::uint64_t resident = resident_memory(watch.statm_path.c_str()).value_or(0);
     const std::uint64_t explained = own + watch.baseline;
-    const std::uint64_t untracked = resident > explained ? resident - explained : 0;
+    const std::uint64_t untracked = watch.process && resident > explained ? resident - explained : 0;
     untracked_.store(untracked, std::memory_order_relaxed);
     const std::uint64_t use = own + untracked;
     if (use > peak_.load(std::memory_order_relaxed)) peak_.store(use, std::memory_order_relaxed);

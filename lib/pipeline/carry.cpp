@@ -17,8 +17,8 @@ constexpr std::uint64_t group_nanoseconds = 5000;
 /// one.
 constexpr std::size_t children_ahead = 4;
 
-/// Where candidates are so small that groups are as large as they may be, a sleeper is woken only every so many pulls: a wake-up
-/// costs more than several such groups, and the source is busy most of the time.
+/// Where candidates are so small that groups are as large as they may be, a sleeper is woken only every so many pulls:
+/// a wake-up costs more than several such groups, and the source is busy most of the time.
 constexpr std::uint32_t small_pulls_a_wake = 32;
 
 std::uint64_t between(Clock::time_point start, Clock::time_point end) noexcept {
@@ -124,6 +124,8 @@ bool Core::work(SeatState& seat) {
         if (points_[stage].queue.backlog() > 0 && take(seat, stage, false)) return true;
     }
     for (std::size_t stage = sink_; stage-- > 0;) {
+        // Whatever is queued already: only a stage that is not ours to enter keeps us from it, so running ahead is all
+        // we can do.
         if (seat.growing[stage].family != nullptr && pump(seat, stage)) return true;
     }
     if (pull(seat)) return true;
@@ -199,10 +201,10 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
     Growing& growing = seat.growing[stage];
     Family& family = *growing.family;
     const auto ahead = static_cast<std::int64_t>(children_ahead * workers_.threads());
-    const bool starving = starving_.load(std::memory_order_relaxed) == &family;
+    const bool starving = starving_.load(std::memory_order_relaxed) == &family ||
+                          urgent_root_.load(std::memory_order_relaxed) == family.root;
     if (!starving && !pressed_.load(std::memory_order_relaxed)) {
         if (governor_.verdict() == Verdict::hold) return false;
-        if (points_[stage + 1].queue.backlog() >= ahead) return false;
     }
     const auto room = static_cast<std::size_t>(std::max<std::int64_t>(ahead - points_[stage + 1].queue.backlog(), 1));
     const std::size_t wanted = std::min(room, most_carried);

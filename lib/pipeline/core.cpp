@@ -1,6 +1,8 @@
 // Start and end of a run, its errors and its figures.
 #include "pipeline/core.hpp"
 
+#include "governor/free_memory.hpp"
+
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
@@ -11,6 +13,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t most_open_items = 1U << 16U; // beyond this, running ahead no longer helps any worker
+constexpr auto trim_period =
+    std::chrono::milliseconds(200); // giving pages back costs milliseconds, and they are wanted again
 constexpr auto progress_period = std::chrono::milliseconds(500);
 
 PoolOptions pool_options(const Options& options) {
@@ -61,6 +65,9 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
                 throw Error(ErrorCode::usage, "running " + plan.name, stage.name,
                             "a gather without a fan-out before it");
             Stage& fan_out = *plan.stages[open_fan_outs.back()];
+            for (std::size_t j = open_fan_outs.back() + 1; j < i; ++j) {
+                nested_gathers_ = nested_gathers_ || plan.stages[j]->kind == Kind::fan_out;
+            }
             open_fan_outs.pop_back();
             fan_out.gathers = true;
             fan_out.keeps_parent = true;
@@ -252,14 +259,27 @@ Progress Core::progress() const {
 
 void Core::tick() noexcept {
     governor_.tick(Clock::now());
-    if (governor_.verdict() == Verdict::run && regions_.idle() > 0 && !governor_.below_low()) regions_.trim(0);
-    if (!on_progress_) return;
+    const std::uint64_t table = directory_.bytes();
+    governor_.charge(table -
+                     table_charged_.exchange(table, std::memory_order_relaxed)); // one ticks at a time; it only grows
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+    std::int64_t trim_due = next_trim_.load(std::memory_order_relaxed);
+    const std::int64_t next_trim = now + std::chrono::nanoseconds(trim_period).count();
+    if (waits_for_memory() && now >= trim_due &&
+        next_trim_.compare_exchange_strong(trim_due, next_trim, std::memory_order_relaxed)) {
+        regions_.trim(0);
+        give_back_free_memory();
+    }
+    if (!on_progress_) return;
     std::int64_t due = next_progress_.load(std::memory_order_relaxed);
     const std::int64_t next = now + std::chrono::nanoseconds(progress_period).count();
     if (now >= due && next_progress_.compare_exchange_strong(due, next, std::memory_order_relaxed))
         on_progress_(progress());
+}
+
+bool Core::waits_for_memory() noexcept {
+    return !over() && governor_.verdict() == Verdict::hold;
 }
 
 bool Core::could_use_more() const noexcept {
@@ -363,7 +383,7 @@ void Core::take_down() {
         slot.word.release();
     }
     for (Family* family : families) free_family(*family);
-    governor_.release(charged);
+    governor_.release(charged + table_charged_.exchange(0, std::memory_order_relaxed));
 }
 
 RunHandle::RunHandle(Plan& plan, const Options& options)

@@ -88,6 +88,7 @@ public:
     void leave(Seat& seat) noexcept override;
     [[nodiscard]] bool holds(const Seat& seat) const noexcept override;
     void tick() noexcept override;
+    [[nodiscard]] bool waits_for_memory() noexcept override;
     [[nodiscard]] bool could_use_more() const noexcept override;
 
     // Run
@@ -158,8 +159,9 @@ private:
     std::function<Reaction(const Error&, const Key&)> on_error_;
     std::function<void(const Progress&)> on_progress_;
     std::function<void(std::string_view)> log_;
-    std::size_t window_; // most open source items
-    std::size_t sink_;   // index of the sink: the last stage
+    std::size_t window_;      // most open source items
+    std::int64_t told_bytes_; // a seat tells the governor of its changes in steps of this
+    std::size_t sink_;        // index of the sink: the last stage
 
     Directory directory_;
     RegionPool regions_;
@@ -182,14 +184,18 @@ private:
     };
     Drain<> drain_;
     std::atomic<bool> drain_wanted_{false};
-    std::vector<Cursor> order_;        // guarded by drain_; from the source's family down to the head of the order
-    std::atomic<bool> pressed_{false}; // the head waits for a fan-out that others are in the middle of
+    std::vector<Cursor> order_; // guarded by drain_; from the source's family down to the head of the order
+    static constexpr std::uint64_t no_root = ~std::uint64_t{0};
+    std::atomic<std::uint64_t> urgent_root_{no_root}; // the source item whose gather the drain waits for
+    bool nested_gathers_ = false;
+    std::atomic<bool> pressed_{false};             // the head waits for a fan-out that others are in the middle of
     std::atomic<const Family*> starving_{nullptr}; // the family whose next entry the drain waits for
 
     alignas(cache_line_pair) std::atomic<bool> stopping_{false};
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> parked_bytes_{0};
     std::atomic<std::uint64_t> restored_{0};
+    std::atomic<std::uint64_t> table_charged_{0}; // bytes of the directory that the governor counts
     EventCount<> done_;
     mutable std::mutex mutex_; // errors and the report: off the data path
     std::optional<Error> error_;
@@ -197,6 +203,7 @@ private:
     Report report_;
     std::chrono::steady_clock::time_point started_;
     std::atomic<std::int64_t> next_progress_{0};
+    std::atomic<std::int64_t> next_trim_{0};
     std::size_t peak_threads_ = 0;
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;
     std::stop_token stop_;

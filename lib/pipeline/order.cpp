@@ -79,6 +79,7 @@ Slot* Core::drain(SeatState& seat, bool want_head) {
 
 void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
     starving_.store(nullptr, std::memory_order_relaxed);
+    urgent_root_.store(no_root, std::memory_order_relaxed);
     pressed_.store(false, std::memory_order_relaxed);
     const std::uint64_t passed_before = passed_.load(std::memory_order_relaxed);
     std::uint64_t passed = passed_before;
@@ -172,6 +173,13 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
                 }
                 step_out(word.stage);
             }
+            break;
+        case State::gathering:
+            // Its children must all be made before it can go on, room or not.
+            blocked = true;
+            urgent_root_.store(slot.root.load(std::memory_order_relaxed), std::memory_order_relaxed);
+            if (nested_gathers_ && governor_.verdict() == Verdict::hold)
+                pressed_.store(true, std::memory_order_relaxed);
             break;
         default:
             blocked = true;

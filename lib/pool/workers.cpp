@@ -219,7 +219,14 @@ void Workers::work_at(Desk& desk) {
             events_.cancel_wait();
             continue;
         }
-        if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) retired = retire(desk);
+        const bool watch =
+            std::any_of(desk.works.begin(), desk.works.end(), [](Work* work) { return work->waits_for_memory(); });
+        if (watch) {
+            static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period)));
+            tick_if_due(desk);
+        } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) {
+            retired = retire(desk);
+        }
     }
     leave_all(desk);
     if (options_.on_thread_stop) options_.on_thread_stop();

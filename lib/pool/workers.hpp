@@ -44,6 +44,9 @@ public:
     /// Every 10 ms, from one busy worker.
     virtual void tick() noexcept = 0;
 
+    /// Whether it may become possible to go on without anyone's notify(): sleepers then tick as well.
+    [[nodiscard]] virtual bool waits_for_memory() noexcept = 0;
+
     /// Whether more threads than there are could find something to do.
     [[nodiscard]] virtual bool could_use_more() const noexcept = 0;
 

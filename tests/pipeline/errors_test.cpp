@@ -32,10 +32,14 @@ Error error_of(F f) {
 
 TEST_CASE("an exception in a stage ends the run with its text and the candidate's key") {
     const Error error = error_of([] {
-        auto run = pipeline<int>("calling").source(std::views::iota(0, 100)).map("bad", [](int x) {
-            if (x == 37) throw std::runtime_error("no haplotype");
-            return x;
-        }).in_order("ignore", [](int) {});
+        auto run = pipeline<int>("calling")
+                       .source(std::views::iota(0, 100))
+                       .map("bad",
+                            [](int x) {
+                                if (x == 37) throw std::runtime_error("no haplotype");
+                                return x;
+                            })
+                       .in_order("ignore", [](int) {});
         static_cast<void>(run.run({.threads = 1}));
     });
     CHECK(error.code() == ErrorCode::runtime);
@@ -45,10 +49,14 @@ TEST_CASE("an exception in a stage ends the run with its text and the candidate'
 
 TEST_CASE("an Error of a stage passes through as it is") {
     const Error error = error_of([] {
-        auto run = pipeline<int>("calling").source(std::views::iota(0, 10)).map("read", [](int x) -> int {
-            if (x == 3) throw Error(ErrorCode::input, "reading in.bam", "chr1:5", "truncated");
-            return x;
-        }).in_order("ignore", [](int) {});
+        auto run = pipeline<int>("calling")
+                       .source(std::views::iota(0, 10))
+                       .map("read",
+                            [](int x) -> int {
+                                if (x == 3) throw Error(ErrorCode::input, "reading in.bam", "chr1:5", "truncated");
+                                return x;
+                            })
+                       .in_order("ignore", [](int) {});
         static_cast<void>(run.run({.threads = 2}));
     });
     CHECK(error.code() == ErrorCode::input);
@@ -58,35 +66,66 @@ TEST_CASE("an Error of a stage passes through as it is") {
 TEST_CASE("of several errors the one with the smallest key is reported") {
     std::atomic<int> waiting{0};
     const Error error = error_of([&] {
-        auto run = pipeline<int>("two").source(std::vector<int>{0, 1}).map("both", [&](int x) -> int {
-            ++waiting;
-            while (waiting < 2) std::this_thread::yield(); // both are inside
-            if (x == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            throw std::runtime_error(std::to_string(x));
-        }).in_order("ignore", [](int) {});
+        auto run = pipeline<int>("two")
+                       .source(std::vector<int>{0, 1})
+                       .map("both",
+                            [&](int x) -> int {
+                                ++waiting;
+                                while (waiting < 2) std::this_thread::yield(); // both are inside
+                                if (x == 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+                                throw std::runtime_error(std::to_string(x));
+                            })
+                       .in_order("ignore", [](int) {});
         static_cast<void>(run.run({.threads = 2}));
     });
     CHECK(error.where() == "candidate 0");
 }
 
 TEST_CASE("errors in a batch, a fan-out, a generator, a gather, a source, a sink and a state's factory end the run") {
-    const auto kind = GENERATE(as<std::string>{}, "batch", "fan-out", "generator", "gather", "source", "sink", "factory", "end");
+    const auto kind =
+        GENERATE(as<std::string>{}, "batch", "fan-out", "generator", "gather", "source", "sink", "factory", "end");
     const auto threads = GENERATE(1U, 3U);
     const auto bad = [&](const char* here) {
         if (kind == here) throw std::runtime_error("bad " + kind);
     };
     const Error error = error_of([&] {
         auto run = pipeline<int>("failing")
-                       .source([](auto fail) -> generator<int> { for (int i = 0; i < 200; ++i) { if (i == 100) fail("source"); co_yield i; } }(bad))
-                       .fan_out("children", [&](const int& n) {
-                           bad("fan-out");
-                           return [](int m, auto fail) -> generator<int> { for (int i = 0; i < 3; ++i) { if (m == 50 && i == 1) fail("generator"); co_yield m + i; } }(n, bad);
-                       })
+                       .source([](auto fail) -> generator<int> {
+                           for (int i = 0; i < 200; ++i) {
+                               if (i == 100) fail("source");
+                               co_yield i;
+                           }
+                       }(bad))
+                       .fan_out("children",
+                                [&](const int& n) {
+                                    bad("fan-out");
+                                    return [](int m, auto fail) -> generator<int> {
+                                        for (int i = 0; i < 3; ++i) {
+                                            if (m == 50 && i == 1) fail("generator");
+                                            co_yield m + i;
+                                        }
+                                    }(n, bad);
+                                })
                        .batch("together", [&](batch<int>&) { bad("batch"); })
-                       .map("with state", [](int x, int& state) { return x + state; }).local([&] { bad("factory"); return 1; })
-                       .gather<int>("gather", [&](int& parent, batch<int>&) { if (parent == 30) bad("gather"); return parent; })
+                       .map("with state", [](int x, int& state) { return x + state; })
+                       .local([&] {
+                           bad("factory");
+                           return 1;
+                       })
+                       .gather<int>("gather",
+                                    [&](int& parent, batch<int>&) {
+                                        if (parent == 30) bad("gather");
+                                        return parent;
+                                    })
                        .fan_out("again", [](const int& n) { return std::vector<int>(1, n); })
-                       .in_order("sink", [&](int x) { if (x == 60) bad("sink"); }, [&](const Key& key) { if (key.ordinals[0] == 70) bad("end"); });
+                       .in_order(
+                           "sink",
+                           [&](int x) {
+                               if (x == 60) bad("sink");
+                           },
+                           [&](const Key& key) {
+                               if (key.ordinals[0] == 70) bad("end");
+                           });
         static_cast<void>(run.run({.threads = threads}));
     });
     CHECK(error.detail() == "bad " + kind);
@@ -95,10 +134,14 @@ TEST_CASE("errors in a batch, a fan-out, a generator, a gather, a source, a sink
 TEST_CASE("with on_error answering drop, a failed candidate is left out, reported, and the rest is right") {
     std::vector<int> results;
     std::atomic<int> told{0};
-    auto run = pipeline<int>("dropping").source(std::views::iota(0, 1000)).map("bad", [](int x) {
-        if (x % 10 == 3) throw std::runtime_error("bad candidate");
-        return x;
-    }).in_order("collect", [&](int x) { results.push_back(x); });
+    auto run = pipeline<int>("dropping")
+                   .source(std::views::iota(0, 1000))
+                   .map("bad",
+                        [](int x) {
+                            if (x % 10 == 3) throw std::runtime_error("bad candidate");
+                            return x;
+                        })
+                   .in_order("collect", [&](int x) { results.push_back(x); });
     Options options{.threads = 3};
     options.on_error = [&](const Error& error, const Key& key) {
         if (key.ordinals[0] % 10 == 3 && error.detail() == "bad candidate") ++told;
@@ -115,11 +158,24 @@ TEST_CASE("with on_error answering drop, a failed candidate is left out, reporte
 
 TEST_CASE("a failed child counts as ended for its gather, and a broken generator fails its parent") {
     std::vector<int> results;
-    auto run = pipeline<int>("families").source(std::views::iota(0, 100))
-                   .fan_out("children", [](const int& n) -> generator<int> { for (int i = 0; i < 5; ++i) { if (n == 7 && i == 2) throw std::runtime_error("broken"); co_yield i; } })
-                   .map("bad", [](int x) { if (x == 1) throw std::runtime_error("one"); return x; })
-                   .gather<int>("sum", [](int& parent, batch<int>& children) { return 100 * parent + static_cast<int>(children.size()); })
-                   .in_order("collect", [&](int x) { results.push_back(x); });
+    auto run =
+        pipeline<int>("families")
+            .source(std::views::iota(0, 100))
+            .fan_out("children",
+                     [](const int& n) -> generator<int> {
+                         for (int i = 0; i < 5; ++i) {
+                             if (n == 7 && i == 2) throw std::runtime_error("broken");
+                             co_yield i;
+                         }
+                     })
+            .map("bad",
+                 [](int x) {
+                     if (x == 1) throw std::runtime_error("one");
+                     return x;
+                 })
+            .gather<int>("sum", [](int& parent,
+                                   batch<int>& children) { return 100 * parent + static_cast<int>(children.size()); })
+            .in_order("collect", [&](int x) { results.push_back(x); });
     Options options{.threads = 3};
     options.on_error = [](const Error&, const Key&) { return Reaction::drop; };
     const Report report = run.run(options);
@@ -133,19 +189,27 @@ TEST_CASE("a stop request ends the run as cancelled and destroys what it had mad
     const auto alive = std::make_shared<int>(0);
     std::stop_source stop;
     const Error error = error_of([&] {
-        auto run = pipeline<int>("stopped").source(std::views::iota(0, 1000000000)).map("work", [&](int x) {
-            if (x == 5000) stop.request_stop();
-            return std::vector<int>(10, x);
-        }).in_order("ignore", [](const std::vector<int>&) {});
+        auto run = pipeline<int>("stopped")
+                       .source(std::views::iota(0, 1000000000))
+                       .map("work",
+                            [&](int x) {
+                                if (x == 5000) stop.request_stop();
+                                return std::vector<int>(10, x);
+                            })
+                       .in_order("ignore", [](const std::vector<int>&) {});
         static_cast<void>(run.run({.threads = 3, .stop = stop.get_token()}));
     });
     CHECK(error.code() == ErrorCode::cancelled);
 }
 
 TEST_CASE("a pipeline that cannot run says why before it starts") {
-    CHECK(error_of([] { static_cast<void>(pipeline<int>("no source").in_order("ignore", [](int) {}).run()); }).code() == ErrorCode::usage);
+    CHECK(error_of([] { static_cast<void>(pipeline<int>("no source").in_order("ignore", [](int) {}).run()); }).code() ==
+          ErrorCode::usage);
     CHECK(error_of([] {
-              auto run = pipeline<int>("gather").source(std::vector<int>{1}).gather<int>("all", [](int&, batch<int>&) { return 1; }).in_order("ignore", [](int) {});
+              auto run = pipeline<int>("gather")
+                             .source(std::vector<int>{1})
+                             .gather<int>("all", [](int&, batch<int>&) { return 1; })
+                             .in_order("ignore", [](int) {});
               static_cast<void>(run.run());
           }).code() == ErrorCode::usage);
     CHECK(error_of([] {

@@ -39,7 +39,11 @@ TEST_CASE("children of a fan-out come in the order they were made, parents in th
     for (int n = 0; n < 60; ++n) {
         for (int i = 0; i < n; ++i) expected.push_back(n * 1000 + i);
     }
-    auto run = pipeline<int>("fan").source(std::views::iota(0, 60)).fan_out("multiples", multiples).map("same", [](int x) { return x; }).in_order("collect", [&](int x) { results.push_back(x); });
+    auto run = pipeline<int>("fan")
+                   .source(std::views::iota(0, 60))
+                   .fan_out("multiples", multiples)
+                   .map("same", [](int x) { return x; })
+                   .in_order("collect", [&](int x) { results.push_back(x); });
     const Report report = run.run({.threads = threads});
     CHECK(results == expected);
     CHECK(report.candidates == 60 + 1770);
@@ -50,19 +54,25 @@ TEST_CASE("the sink is told the end of every region after its last result, of em
     auto run = pipeline<int>("ends")
                    .source(std::vector<int>{2, 0, 1})
                    .fan_out("multiples", multiples)
-                   .in_order("collect", [&](int x) { events.push_back(std::to_string(x)); }, [&](const Key& key) { events.push_back("end " + to_string(key)); });
+                   .in_order(
+                       "collect", [&](int x) { events.push_back(std::to_string(x)); },
+                       [&](const Key& key) { events.push_back("end " + to_string(key)); });
     static_cast<void>(run.run({.threads = 2}));
     CHECK(events == std::vector<std::string>{"2000", "2001", "end 0", "end 1", "1000", "end 2"});
 }
 
 TEST_CASE("a fan-out may return a plain range, and fan-outs may be nested") {
     std::vector<std::string> results;
-    auto run = pipeline<int>("nested")
-                   .source(std::views::iota(1, 4))
-                   .fan_out("outer", [](int n) { return std::vector<int>(static_cast<std::size_t>(n), n); })
-                   .fan_out("inner", [](int n) { return std::vector<int>{n, n + 100}; })
-                   .map("keyed", [](int x, Context& context) { return to_string(context.key()) + "=" + std::to_string(x); })
-                   .in_order("collect", [&](const std::string& x) { results.push_back(x); });
+    auto run =
+        pipeline<int>("nested")
+            .source(std::views::iota(1, 4))
+            .fan_out("outer", [](int n) { return std::vector<int>(static_cast<std::size_t>(n), n); })
+            .fan_out("inner",
+                     [](int n) {
+                         return std::vector<int>{n, n + 100};
+                     })
+            .map("keyed", [](int x, Context& context) { return to_string(context.key()) + "=" + std::to_string(x); })
+            .in_order("collect", [&](const std::string& x) { results.push_back(x); });
     static_cast<void>(run.run({.threads = 3}));
     REQUIRE(results.size() == 12);
     CHECK(results[0] == "0.0.0=1");
@@ -91,13 +101,20 @@ TEST_CASE("children look into their shared parent without copying it") {
 TEST_CASE("a gather runs once for each parent when all children have ended, also for none, and keeps the order") {
     const auto threads = GENERATE(1U, 3U);
     std::vector<std::string> results;
-    auto run = pipeline<int>("gather")
-                   .source(std::views::iota(0, 200))
-                   .fan_out("multiples", [](const int& n) { return std::vector<int>(static_cast<std::size_t>(n % 9), n); })
-                   .map("drop some", [](int x, Context& context) { return context.key().ordinals[1] == 4 ? std::nullopt : std::optional(x); })
-                   .gather<int>("count", [](int& parent, batch<int>& children) { return std::to_string(parent) + "x" + std::to_string(children.size()); })
-                   .map("after", [](std::string text) { return text + "!"; })
-                   .in_order("collect", [&](const std::string& text) { results.push_back(text); });
+    auto run =
+        pipeline<int>("gather")
+            .source(std::views::iota(0, 200))
+            .fan_out("multiples", [](const int& n) { return std::vector<int>(static_cast<std::size_t>(n % 9), n); })
+            .map("drop some",
+                 [](int x, Context& context) {
+                     return context.key().ordinals[1] == 4 ? std::nullopt : std::optional(x);
+                 })
+            .gather<int>("count",
+                         [](int& parent, batch<int>& children) {
+                             return std::to_string(parent) + "x" + std::to_string(children.size());
+                         })
+            .map("after", [](std::string text) { return text + "!"; })
+            .in_order("collect", [&](const std::string& text) { results.push_back(text); });
     static_cast<void>(run.run({.threads = threads}));
     REQUIRE(results.size() == 200);
     for (int n = 0; n < 200; ++n) {
@@ -111,9 +128,22 @@ TEST_CASE("gathers nest: a gathered child is a child of the outer gather") {
     auto run = pipeline<int>("two gathers")
                    .source(std::views::iota(0, 50))
                    .fan_out("outer", [](const int& n) { return std::vector<int>(static_cast<std::size_t>(n % 4), 1); })
-                   .fan_out("inner", [](const int&) { return std::vector<int>{1, 2, 3}; })
-                   .gather<int>("inner sum", [](int&, batch<int>& children) { int sum = 0; for (const int x : children) sum += x; return sum; })
-                   .gather<int>("outer sum", [](int& parent, batch<int>& children) { int sum = 1000 * parent; for (const int x : children) sum += x; return sum; })
+                   .fan_out("inner",
+                            [](const int&) {
+                                return std::vector<int>{1, 2, 3};
+                            })
+                   .gather<int>("inner sum",
+                                [](int&, batch<int>& children) {
+                                    int sum = 0;
+                                    for (const int x : children) sum += x;
+                                    return sum;
+                                })
+                   .gather<int>("outer sum",
+                                [](int& parent, batch<int>& children) {
+                                    int sum = 1000 * parent;
+                                    for (const int x : children) sum += x;
+                                    return sum;
+                                })
                    .in_order("collect", [&](int x) { results.push_back(x); });
     static_cast<void>(run.run({.threads = 3}));
     REQUIRE(results.size() == 50);
@@ -125,9 +155,15 @@ TEST_CASE("a parent with a million children needs neither their memory nor their
     std::size_t count = 0;
     auto run = pipeline<std::uint64_t>("million")
                    .source(std::vector<std::uint64_t>{1000000})
-                   .fan_out("count", [](const std::uint64_t& n) -> generator<std::uint64_t> { for (std::uint64_t i = 0; i < n; ++i) co_yield i; })
+                   .fan_out("count",
+                            [](const std::uint64_t& n) -> generator<std::uint64_t> {
+                                for (std::uint64_t i = 0; i < n; ++i) co_yield i;
+                            })
                    .map("same", [](std::uint64_t x) { return x; })
-                   .in_order("sum", [&](std::uint64_t x) { sum += x; ++count; });
+                   .in_order("sum", [&](std::uint64_t x) {
+                       sum += x;
+                       ++count;
+                   });
     static_cast<void>(run.run({.threads = 2}));
     CHECK(count == 1000000);
     CHECK(sum == 499999500000U);

@@ -11,7 +11,9 @@ using namespace spillway;
 TEST_CASE("a host pushes items from several threads and gets them all, in the order of its pushes") {
     Pool pool({.max_threads = 2});
     std::vector<int> results;
-    auto run = pipeline<int>("host").map("same", [](int x) { return x; }).in_order("collect", [&](int x) { results.push_back(x); });
+    auto run = pipeline<int>("host").map("same", [](int x) { return x; }).in_order("collect", [&](int x) {
+        results.push_back(x);
+    });
     auto handle = run.start(pool);
     std::vector<std::thread> hosts;
     for (int host = 0; host < 3; ++host) {
@@ -33,7 +35,11 @@ TEST_CASE("without room try_push refuses and leaves the item, and push waits") {
     std::atomic<bool> open{false};
     std::atomic<int> emitted{0};
     auto run = pipeline<std::string>("pressed")
-                   .map("wait", [&](std::string text) { while (!open) std::this_thread::yield(); return text; })
+                   .map("wait",
+                        [&](std::string text) {
+                            while (!open) std::this_thread::yield();
+                            return text;
+                        })
                    .in_order("count", [&](const std::string&) { ++emitted; });
     auto handle = run.start(pool, {.open_items = 8});
     int taken = 0;
@@ -53,7 +59,13 @@ TEST_CASE("without room try_push refuses and leaves the item, and push waits") {
 TEST_CASE("a host cancels midway, and its waiting push returns") {
     Pool pool({.max_threads = 2});
     std::atomic<int> emitted{0};
-    auto run = pipeline<int>("cancelled").map("slow", [](int x) { std::this_thread::sleep_for(std::chrono::milliseconds(1)); return x; }).in_order("count", [&](int) { ++emitted; });
+    auto run = pipeline<int>("cancelled")
+                   .map("slow",
+                        [](int x) {
+                            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                            return x;
+                        })
+                   .in_order("count", [&](int) { ++emitted; });
     auto handle = run.start(pool, {.open_items = 4});
     std::atomic<bool> refused{false};
     std::thread host([&] {
@@ -74,7 +86,13 @@ TEST_CASE("a host cancels midway, and its waiting push returns") {
 TEST_CASE("a handle that is dropped ends its run") {
     Pool pool({.max_threads = 2});
     std::atomic<int> begun{0};
-    auto run = pipeline<int>("dropped").map("slow", [&](int x) { ++begun; return x; }).in_order("ignore", [](int) {});
+    auto run = pipeline<int>("dropped")
+                   .map("slow",
+                        [&](int x) {
+                            ++begun;
+                            return x;
+                        })
+                   .in_order("ignore", [](int) {});
     {
         auto handle = run.start(pool);
         for (int i = 0; i < 10; ++i) REQUIRE(handle.push(i));
@@ -92,7 +110,10 @@ TEST_CASE("pipelines share a pool, and one inside a stage of another works on it
                      .map("inner run",
                           [&](long n) {
                               long sum = 0;
-                              auto inner = pipeline<long>("inner").source(std::views::iota(0L, n)).map("same", [](long x) { return x; }).in_order("sum", [&](long x) { sum += x; });
+                              auto inner = pipeline<long>("inner")
+                                               .source(std::views::iota(0L, n))
+                                               .map("same", [](long x) { return x; })
+                                               .in_order("sum", [&](long x) { sum += x; });
                               static_cast<void>(inner.run(pool));
                               return sum;
                           })
@@ -106,7 +127,10 @@ TEST_CASE("idle workers retire their work and a later run wakes them again") {
     Pool pool({.min_threads = 1, .max_threads = 4});
     for (int round = 0; round < 20; ++round) {
         long sum = 0;
-        auto run = pipeline<long>("round").source(std::views::iota(0L, 1000L)).map("same", [](long x) { return x; }).in_order("sum", [&](long x) { sum += x; });
+        auto run = pipeline<long>("round")
+                       .source(std::views::iota(0L, 1000L))
+                       .map("same", [](long x) { return x; })
+                       .in_order("sum", [&](long x) { sum += x; });
         static_cast<void>(run.run(pool));
         REQUIRE(sum == 499500);
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -118,7 +142,14 @@ TEST_CASE("progress is told by one worker at a time and never goes back") {
     std::uint64_t last = 0;
     std::atomic<int> inside{0};
     std::atomic<bool> wrong{false};
-    auto run = pipeline<int>("progress").source(std::views::iota(0, 300)).map("slow", [](int x) { std::this_thread::sleep_for(std::chrono::milliseconds(4)); return x; }).in_order("ignore", [](int) {});
+    auto run = pipeline<int>("progress")
+                   .source(std::views::iota(0, 300))
+                   .map("slow",
+                        [](int x) {
+                            std::this_thread::sleep_for(std::chrono::milliseconds(4));
+                            return x;
+                        })
+                   .in_order("ignore", [](int) {});
     Options options{.threads = 2};
     std::atomic<int> told{0};
     options.progress = [&](const Progress& progress) {

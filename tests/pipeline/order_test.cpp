@@ -50,7 +50,10 @@ TEST_CASE("a straggler at the head holds back the sink and not the other stages"
 
 TEST_CASE("an empty source ends at once and emits nothing") {
     int emitted = 0;
-    auto empty = pipeline<int>("empty").source(std::vector<int>{}).map("same", [](int x) { return x; }).in_order("count", [&](int) { ++emitted; });
+    auto empty = pipeline<int>("empty")
+                     .source(std::vector<int>{})
+                     .map("same", [](int x) { return x; })
+                     .in_order("count", [&](int) { ++emitted; });
     const Report report = empty.run({.threads = 2});
     CHECK(emitted == 0);
     CHECK(report.sources == 0);
@@ -58,7 +61,9 @@ TEST_CASE("an empty source ends at once and emits nothing") {
 
 TEST_CASE("a pipeline without stages hands the source to the sink") {
     std::vector<int> results;
-    auto plain = pipeline<int>("plain").source(std::views::iota(0, 100)).in_order("collect", [&](int x) { results.push_back(x); });
+    auto plain = pipeline<int>("plain").source(std::views::iota(0, 100)).in_order("collect", [&](int x) {
+        results.push_back(x);
+    });
     static_cast<void>(plain.run({.threads = 2}));
     std::vector<int> expected(100);
     std::iota(expected.begin(), expected.end(), 0);
@@ -67,10 +72,13 @@ TEST_CASE("a pipeline without stages hands the source to the sink") {
 
 TEST_CASE("a source may be a generator whose length nobody knows") {
     auto squares = []() -> generator<long> {
-        for (long i = 0; i < 300; ++i) co_yield i * i;
+        for (long i = 0; i < 300; ++i) co_yield i* i;
     };
     long sum = 0;
-    auto run = pipeline<long>("generated").source(squares()).map("same", [](long x) { return x; }).in_order("sum", [&](long x) { sum += x; });
+    auto run = pipeline<long>("generated")
+                   .source(squares())
+                   .map("same", [](long x) { return x; })
+                   .in_order("sum", [&](long x) { sum += x; });
     static_cast<void>(run.run({.threads = 2}));
     CHECK(sum == 8955050); // 299 * 300 * 599 / 6
 }
@@ -83,7 +91,8 @@ TEST_CASE("no more source items are open than the window allows") {
                         [&](int x) {
                             const int open = ++begun - passed;
                             int seen = most;
-                            while (open > seen && !most.compare_exchange_weak(seen, open)) {}
+                            while (open > seen && !most.compare_exchange_weak(seen, open)) {
+                            }
                             return x;
                         })
                    .in_order("pass", [&](int) { ++passed; });
@@ -105,7 +114,10 @@ TEST_CASE("a pipeline may be run again with the same source") {
 TEST_CASE("many short runs start and end without a hang") {
     for (int round = 0; round < 200; ++round) {
         int emitted = 0;
-        auto run = pipeline<int>("short").source(std::views::iota(0, round % 7)).map("same", [](int x) { return x; }).in_order("count", [&](int) { ++emitted; });
+        auto run = pipeline<int>("short")
+                       .source(std::views::iota(0, round % 7))
+                       .map("same", [](int x) { return x; })
+                       .in_order("count", [&](int) { ++emitted; });
         static_cast<void>(run.run({.threads = static_cast<std::size_t>(1 + round % 4)}));
         REQUIRE(emitted == round % 7);
     }

@@ -37,7 +37,8 @@ Work made(const Shape& shape, std::uint64_t source, std::uint64_t child) {
 
 std::optional<Work> refined(Work work) {
     if (work.value % 11 == 0) return std::nullopt;
-    if (work.value % 64 == 1) std::this_thread::sleep_for(std::chrono::microseconds(500)); // so that a backlog builds up
+    if (work.value % 64 == 1)
+        std::this_thread::sleep_for(std::chrono::microseconds(500)); // so that a backlog builds up
     work.value = mixed(work.value + work.ballast.size());
     return work;
 }
@@ -48,7 +49,8 @@ std::vector<std::uint64_t> oracle(const Shape& shape) {
     for (std::uint64_t source = 0; source < shape.sources; ++source) {
         const std::uint64_t children = mixed(source + shape.seed) % (shape.fan + 1);
         for (std::uint64_t child = 0; child < children; ++child) {
-            if (auto work = refined(made(shape, source, child))) results.push_back(work->value + work->ballast.size() + 1);
+            if (auto work = refined(made(shape, source, child)))
+                results.push_back(work->value + work->ballast.size() + 1);
         }
     }
     return results;
@@ -71,7 +73,8 @@ TEST_CASE("random pipelines give what one thread without a scheduler gives") {
         shape.open = 1 + random() % 200;
         shape.memory = random() % 2 == 0 ? 128_KiB + random() % 512_KiB : 1_GiB;
         shape.limited = random() % 2 == 0;
-        CAPTURE(round, shape.seed, shape.sources, shape.fan, shape.ballast, shape.threads, shape.open, shape.memory, shape.limited);
+        CAPTURE(round, shape.seed, shape.sources, shape.fan, shape.ballast, shape.threads, shape.open, shape.memory,
+                shape.limited);
         std::vector<std::uint64_t> results;
         auto run = pipeline<std::uint64_t>("random")
                        .source(std::views::iota(std::uint64_t{0}, std::uint64_t{shape.sources}))
@@ -85,10 +88,16 @@ TEST_CASE("random pipelines give what one thread without a scheduler gives") {
                                 })
                        .map("refine", refined)
                        .limit(shape.limited ? 1 : 4)
-                       .batch("add", [](batch<Work>& works) { for (Work& work : works) work.value += 1; }, {.cells = {}, .full = 16})
+                       .batch("add",
+                              [](batch<Work>& works) {
+                                  for (Work& work : works) work.value += 1;
+                              },
+                              {.cells = {}, .full = 16})
                        .map("sum", [](const Work& work) { return work.value + work.ballast.size(); })
                        .in_order("collect", [&](std::uint64_t x) { results.push_back(x); });
-        const Report report = run.run({.memory = shape.memory, .threads = shape.threads, .open_items = shape.open, .spill = SpillOptions{.directory = scratch, .allow_tmpfs = true}});
+        Pool pool({.max_threads = shape.threads, .memory = {.memory = shape.memory, .watch_process = false}});
+        const Report report =
+            run.run(pool, {.open_items = shape.open, .spill = SpillOptions{.directory = scratch, .allow_tmpfs = true}});
         spilled += report.spilled;
         REQUIRE(results == oracle(shape));
     }

@@ -27,19 +27,22 @@ TEST_CASE("a stage leaves candidates out by returning nothing, and their places 
 
 TEST_CASE("a stage may change the candidate in place, change its type, and ask for its key") {
     std::vector<std::string> results;
-    auto run = pipeline<int>("types")
-                   .source(std::views::iota(0, 50))
-                   .map("in place", [](int& x) { x += 1; })
-                   .map("text", [](int x) { return std::string(static_cast<std::size_t>(x), 'A'); })
-                   .map("keyed", [](const std::string& text, Context& context) { return to_string(context.key()) + ":" + std::to_string(text.size()); })
-                   .in_order("collect", [&](const std::string& text) { results.push_back(text); });
+    auto run =
+        pipeline<int>("types")
+            .source(std::views::iota(0, 50))
+            .map("in place", [](int& x) { x += 1; })
+            .map("text", [](int x) { return std::string(static_cast<std::size_t>(x), 'A'); })
+            .map("keyed", [](const std::string& text,
+                             Context& context) { return to_string(context.key()) + ":" + std::to_string(text.size()); })
+            .in_order("collect", [&](const std::string& text) { results.push_back(text); });
     static_cast<void>(run.run({.threads = 2}));
     REQUIRE(results.size() == 50);
     CHECK(results.front() == "0:1");
     CHECK(results.back() == "49:50");
 }
 
-TEST_CASE("a worker's state is made on its own thread, used by one thread at a time, and destroyed there before run returns") {
+TEST_CASE("a worker's state is made on its own thread, used by one thread at a time, and destroyed there before run "
+          "returns") {
     struct State {
         std::thread::id maker = std::this_thread::get_id();
         std::atomic<int>* alive;
@@ -94,7 +97,8 @@ TEST_CASE("no more workers are inside a limited stage than its limit, and a limi
     if (limit == 1) CHECK(unguarded == 2000);
 }
 
-TEST_CASE("a batched stage sees every candidate once, in batches that fill up, and a last one that nobody can fill leaves") {
+TEST_CASE(
+    "a batched stage sees every candidate once, in batches that fill up, and a last one that nobody can fill leaves") {
     std::atomic<int> seen{0}, batches{0};
     std::atomic<std::size_t> largest{0};
     std::vector<int> results;
@@ -127,8 +131,7 @@ TEST_CASE("a stage may allocate from its candidate's own memory, which is gone w
                             for (int i = 0; i < x; ++i) numbers.push_back(i);
                             return numbers;
                         })
-                   .map("append",
-                        [](std::pmr::vector<int>& numbers) { numbers.push_back(-1); })
+                   .map("append", [](std::pmr::vector<int>& numbers) { numbers.push_back(-1); })
                    .in_order("collect", [&](const std::pmr::vector<int>& numbers) { sizes.push_back(numbers.size()); });
     static_cast<void>(run.run({.threads = 2}));
     REQUIRE(sizes.size() == 200);
