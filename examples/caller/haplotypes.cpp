@@ -1,8 +1,14 @@
 #include "haplotypes.hpp"
 
+#include "assembly.hpp"
+#include "likelihoods.hpp"
+
+#include "spillway/align.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <limits>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -12,14 +18,23 @@ using spillway::hts::Read;
 
 namespace {
 
-/// Reads of a window, at most max_reads of them: those with the smallest hash of their name, so that mates stay
+/// A template with so many differences in one window is worth a second look; a clipped one too.
+constexpr int many_differences = 3;
+
+/// Reference on both sides of the slice that assembly starts from and ends at: no less than a k-mer with the flank.
+constexpr std::int64_t assembly_margin = 25;
+
+/// Reads that are assembled; more show nothing new.
+constexpr std::size_t max_assembly_reads = 1000;
+
+/// Reads of a window, at most `most` of them: those with the smallest hash of their name, so that mates stay
 /// together and the choice does not depend on the file.
-std::vector<const Read*> capped(std::vector<const Read*> reads) {
-    if (reads.size() <= max_reads) return reads;
+std::vector<const Read*> capped(std::vector<const Read*> reads, std::size_t most) {
+    if (reads.size() <= most) return reads;
     std::vector<std::uint64_t> hashes;
     for (const Read* read : reads) hashes.push_back(read->name_hash);
-    std::ranges::nth_element(hashes, hashes.begin() + max_reads);
-    const std::uint64_t limit = hashes[max_reads];
+    std::ranges::nth_element(hashes, hashes.begin() + static_cast<std::ptrdiff_t>(most));
+    const std::uint64_t limit = hashes[most];
     std::erase_if(reads, [&](const Read* read) { return read->name_hash >= limit; });
     return reads;
 }
@@ -49,13 +64,15 @@ void add_query(Candidate& candidate, const Read& read, const Window& window) {
     const auto clip = [](std::uint32_t element) {
         return cigar::operation(element) == spillway::hts::cigar_soft_clip ? cigar::length(element) : 0;
     };
-    if (const auto left = clip(read.cigar.front()); left == first && begin > slice_begin) {
+    const auto size = static_cast<std::int64_t>(read.bases.size());
+    const std::int64_t left = clip(read.cigar.front()), right = clip(read.cigar.back());
+    const bool cut_left = first > left && begin == slice_begin, cut_right = last < size - right && end == slice_end;
+    if (left == first && begin > slice_begin) {
         const auto taken = std::min(left, begin - slice_begin);
         first -= taken;
         begin -= taken;
     }
-    const auto size = static_cast<std::int64_t>(read.bases.size());
-    if (const auto right = clip(read.cigar.back()); size - right == last && end < slice_end) {
+    if (size - right == last && end < slice_end) {
         const auto taken = std::min(right, slice_end - end);
         last += taken;
         end += taken;
@@ -68,8 +85,8 @@ void add_query(Candidate& candidate, const Read& read, const Window& window) {
                                  .first = static_cast<std::uint32_t>(candidate.read_bases.size()),
                                  .size = static_cast<std::uint32_t>(count),
                                  .mapping_quality = read.mapping_quality,
-                                 .cut_left = first > 0 && begin == slice_begin,
-                                 .cut_right = last < size && end == slice_end});
+                                 .cut_left = cut_left,
+                                 .cut_right = cut_right});
     candidate.read_bases.append(read.bases.data() + from, count);
     const auto qualities = read.qualities.subspan(from, count);
     candidate.read_qualities.insert(candidate.read_qualities.end(), qualities.begin(), qualities.end());
@@ -182,13 +199,13 @@ bool compatible_after(const Variant& previous, const Variant& next) {
 }
 
 /// All subsets of events that can stand on one haplotype, as bits, the empty one first.
-std::vector<std::uint32_t> combinations(const std::vector<Variant>& events) {
+std::vector<std::uint32_t> combinations(const std::vector<Event>& events) {
     std::vector<std::uint32_t> found = {0};
     for (std::size_t e = 0; e < events.size(); ++e) {
         const std::size_t before = found.size();
         for (std::size_t i = 0; i < before; ++i) {
             const auto last = found[i] == 0 ? -1 : 31 - std::countl_zero(found[i]);
-            if (last < 0 || compatible_after(events[static_cast<std::size_t>(last)], events[e])) {
+            if (last < 0 || compatible_after(events[static_cast<std::size_t>(last)].variant, events[e].variant)) {
                 found.push_back(found[i] | 1U << e);
             }
         }
@@ -196,9 +213,10 @@ std::vector<std::uint32_t> combinations(const std::vector<Variant>& events) {
     return found;
 }
 
-/// The combinations that templates agree with most, a template counting by how many events it sees.
-void keep_best(std::vector<std::uint32_t>& masks, const std::vector<Sample>& samples) {
-    if (masks.size() <= max_haplotypes) return;
+/// All combinations, or those that templates agree with most, a template counting by how many events it sees.
+std::vector<std::uint32_t> combinations_of(const std::vector<Event>& events, const std::vector<Sample>& samples) {
+    auto masks = combinations(events);
+    if (masks.size() <= max_haplotypes) return masks;
     std::vector<std::pair<std::int64_t, std::uint32_t>> ranked;
     for (const auto mask : masks) {
         std::int64_t support = 0;
@@ -211,20 +229,73 @@ void keep_best(std::vector<std::uint32_t>& masks, const std::vector<Sample>& sam
     ranked.resize(max_haplotypes);
     masks.clear();
     for (const auto& [support, mask] : ranked) masks.push_back(mask);
+    return masks;
 }
 
-Haplotype build(const Window& window, const std::vector<Variant>& events, std::uint32_t mask) {
-    const Sequence contig(*window.reference);
-    Haplotype haplotype;
-    std::int64_t at = window.slice_begin();
-    for (std::size_t e = 0; e < events.size(); ++e) {
-        if ((mask >> e & 1U) == 0) continue;
-        haplotype.bases += contig.plain(at, events[e].position);
-        haplotype.bases += events[e].inserted;
-        haplotype.events.push_back(static_cast<std::uint16_t>(e));
-        at = events[e].end();
+/// Whether enough templates look as if their alignment hides something: clipped here, or with several differences.
+bool puzzling(const Window& window, const std::vector<Sighting>& sightings, const EvidenceRules& rules) {
+    std::vector<std::uint64_t> names;
+    for (const Sighting& sighting : sightings) names.push_back(sighting.name_hash);
+    std::int64_t depth = 0;
+    for (const Read* read : window.reads) {
+        if (read->mapping_quality < rules.min_mapping_quality) continue;
+        depth += read->begin < window.end && read->end > window.begin ? 1 : 0;
+        for_each_clip(*read, rules, [&](std::int64_t position, bool) {
+            if (position < window.slice_begin() || position > window.slice_end()) return;
+            for (int i = 0; i < many_differences; ++i) names.push_back(read->name_hash);
+        });
     }
-    haplotype.bases += contig.plain(at, window.slice_end());
+    std::ranges::sort(names);
+    std::int64_t templates = 0;
+    for (auto first = names.begin(); first != names.end();) {
+        const auto last = std::upper_bound(first, names.end(), *first);
+        templates += last - first >= many_differences ? 1 : 0;
+        first = last;
+    }
+    return rules.enough(templates, depth, rules.min_share_spanning);
+}
+
+/// Variants of what the window's reads spell when put together.
+std::vector<std::vector<Variant>> assembled_variants(const Window& window, const EvidenceRules& rules) {
+    const Sequence contig(*window.reference);
+    const std::int64_t slice_begin = window.slice_begin(), slice_end = window.slice_end();
+    const std::int64_t begin = std::max<std::int64_t>(0, slice_begin - assembly_margin);
+    const std::int64_t end = std::min(contig.size(), slice_end + assembly_margin);
+    std::vector<AssemblyRead> reads;
+    for (const Read* read : capped(window.reads, max_assembly_reads)) {
+        if (read->mapping_quality < rules.min_mapping_quality) continue;
+        reads.push_back({std::string_view(read->bases.data(), read->bases.size()), read->qualities});
+    }
+    const std::string stretch = contig.plain(begin, end), slice = contig.plain(slice_begin, slice_end);
+    const std::string_view before = std::string_view(stretch).substr(0, static_cast<std::size_t>(slice_begin - begin));
+    const std::string_view after = std::string_view(stretch).substr(before.size() + slice.size());
+    std::vector<std::vector<Variant>> found;
+    for (std::string& path : assemble(stretch, reads)) {
+        // What differs beside the slice is another window's.
+        if (path.size() < stretch.size() - slice.size() || !path.starts_with(before) || !path.ends_with(after))
+            continue;
+        const std::string haplotype = path.substr(before.size(), path.size() - before.size() - after.size());
+        if (haplotype.empty()) continue;
+        const auto alignment = spillway::align(haplotype, slice, alignment_scores, spillway::Span::query);
+        found.push_back(variants_of(haplotype, alignment, slice_begin, contig));
+    }
+    return found;
+}
+
+/// The slice with the variants in it; none if they do not fit on one sequence.
+std::optional<Haplotype> build(const Candidate& candidate, const std::vector<Variant>& variants,
+                               std::int64_t slice_end) {
+    const Sequence contig = candidate.sequence();
+    Haplotype haplotype;
+    std::int64_t at = candidate.slice_begin;
+    for (const Variant& variant : variants) {
+        if (variant.position < at || variant.end() > slice_end) return std::nullopt;
+        haplotype.bases += contig.plain(at, variant.position) + variant.inserted;
+        const auto event = std::ranges::lower_bound(candidate.events, variant);
+        haplotype.events.push_back(static_cast<std::uint16_t>(event - candidate.events.begin()));
+        at = variant.end();
+    }
+    haplotype.bases += contig.plain(at, slice_end);
     return haplotype;
 }
 
@@ -243,11 +314,25 @@ Candidate make_candidate(const Window& window, const EvidenceRules& rules) {
 
     const auto sightings = sightings_of(window, rules);
     const auto events = events_of(window, sightings, rules);
-    for (const Event& event : events) candidate.events.push_back(event.variant);
-    auto masks = combinations(candidate.events);
-    keep_best(masks, samples_of(window, events, sightings, rules));
-    for (const auto mask : masks) {
-        Haplotype haplotype = build(window, candidate.events, mask);
+    std::vector<std::vector<Variant>> combined;
+    for (const auto mask : combinations_of(events, samples_of(window, events, sightings, rules))) {
+        combined.emplace_back();
+        for (std::size_t e = 0; e < events.size(); ++e) {
+            if ((mask >> e & 1U) != 0) combined.back().push_back(events[e].variant);
+        }
+    }
+    if (puzzling(window, sightings, rules)) {
+        for (auto& variants : assembled_variants(window, rules)) combined.push_back(std::move(variants));
+    }
+    for (const auto& variants : combined)
+        candidate.events.insert(candidate.events.end(), variants.begin(), variants.end());
+    std::ranges::sort(candidate.events);
+    const auto doubles = std::ranges::unique(candidate.events);
+    candidate.events.erase(doubles.begin(), doubles.end());
+    for (const auto& variants : combined) {
+        auto built = build(candidate, variants, window.slice_end());
+        if (!built) continue;
+        Haplotype& haplotype = *built;
         // Different events may spell one sequence: it stands once, with the fewest events.
         const auto same = std::ranges::find(candidate.haplotypes, haplotype.bases, &Haplotype::bases);
         if (same == candidate.haplotypes.end()) {
@@ -256,7 +341,7 @@ Candidate make_candidate(const Window& window, const EvidenceRules& rules) {
             *same = std::move(haplotype);
         }
     }
-    for (const Read* read : capped(window.reads)) add_query(candidate, *read, window);
+    for (const Read* read : capped(window.reads, max_reads)) add_query(candidate, *read, window);
     return candidate;
 }
 

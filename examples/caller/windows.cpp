@@ -48,6 +48,9 @@ void WindowMaker::mark(const Read& read) {
         marks_.push_back({d.position, d.deleted, read.name_hash, d.inserted.data(),
                           static_cast<std::int32_t>(d.inserted.size()), 0});
     });
+    for_each_clip(read, rules_, [&](std::int64_t position, bool at_end) {
+        marks_.push_back({position, at_end ? -2 : -1, read.name_hash, nullptr, 0, 0});
+    });
 }
 
 void WindowMaker::settle(std::int64_t final) {
@@ -91,11 +94,12 @@ void WindowMaker::weigh(std::vector<Mark>::const_iterator first, std::vector<Mar
     for (auto next = first + 1; next != last; ++next) templates += next->name_hash != (next - 1)->name_hash ? 1 : 0;
     if (!rules_.enough(templates, depth_, rules_.min_share)) return;
     const std::string_view inserted(first->inserted, static_cast<std::size_t>(first->inserted_size));
-    const bool substitution = first->deleted == 1 && inserted.size() == 1;
+    const bool clip = first->deleted < 0, substitution = first->deleted == 1 && inserted.size() == 1;
     const std::int64_t freedom =
-        substitution ? 0 : right_freedom(first->position, first->deleted, inserted, Sequence(*reference_));
-    // An insertion lies between two bases: the one before it stands for its place.
-    add({first->position - (first->deleted == 0 ? 1 : 0), first->position + first->deleted + freedom});
+        clip || substitution ? 0 : right_freedom(first->position, first->deleted, inserted, Sequence(*reference_));
+    // An insertion or a clip lies between two bases: the one before it stands for its place.
+    add({first->position - (first->deleted <= 0 ? 1 : 0),
+         first->position + std::max<std::int64_t>(0, first->deleted) + freedom});
 }
 
 void WindowMaker::add(const Evidence& evidence) {

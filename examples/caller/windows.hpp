@@ -59,12 +59,28 @@ struct EvidenceRules {
     std::int64_t min_templates = 2;       ///< Distinct read names that show the same thing.
     /// And at least so many of 1000 reads that begin before and end after the first position.
     std::int64_t min_share = 40;
+    std::int64_t min_clip = 8; ///< Soft clips shorter than it, or of worse mean quality than a base may have, are none.
     /// Or this many templates and this share of 1000, so that a low fraction in deep data is seen, and errors are not.
     std::int64_t many_templates = 25;
     std::int64_t many_share = 5;
     /// And at least so many of 1000 reads that span all places where it could be, which in a long repeat are few.
     std::int64_t min_share_spanning = 80;
 };
+
+/// Calls `visit(position, at_end)` for a read's soft-clipped ends that count: where the aligned part begins or ends.
+template <class Visit>
+void for_each_clip(const spillway::hts::Read& read, const EvidenceRules& rules, Visit&& visit) {
+    const auto counts = [&](std::uint32_t element, bool at_end) {
+        const std::int64_t length = cigar::length(element);
+        if (cigar::operation(element) != spillway::hts::cigar_soft_clip || length < rules.min_clip) return false;
+        const auto size = static_cast<std::size_t>(length);
+        std::int64_t sum = 0;
+        for (const auto quality : at_end ? read.qualities.last(size) : read.qualities.first(size)) sum += quality;
+        return sum >= rules.min_base_quality * length;
+    };
+    if (counts(read.cigar.front(), false)) visit(read.begin, false);
+    if (counts(read.cigar.back(), true)) visit(read.end, true);
+}
 
 /// A stretch of a contig to be called as one, and all reads that touch it. A plain value; its reads live in its blocks.
 struct Window {
@@ -103,7 +119,7 @@ private:
     /// One thing seen in one read, or a change of depth.
     struct Mark {
         std::int64_t position;
-        std::int64_t deleted;
+        std::int64_t deleted; ///< -1 and -2: an aligned part begins, or ends, with a soft clip.
         std::uint64_t name_hash;
         const char* inserted;
         std::int32_t inserted_size;
