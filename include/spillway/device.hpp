@@ -136,7 +136,8 @@ struct HostDeviceOptions {
 };
 
 /// Runs kernels on the host: a stand-in for tests and benches, as slow or fast as wanted. Its device memory is a second
-/// buffer, so that a forgotten copy shows. Runs of several streams follow one another; copies overlap with them.
+/// buffer, so that a forgotten copy shows. Where it has a rate, runs of several streams take their turns, as do copies
+/// of one direction; runs and copies overlap.
 class HostDevice final : public Device {
 public:
     explicit HostDevice(HostDeviceOptions options = {});

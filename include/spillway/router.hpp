@@ -194,6 +194,8 @@ public:
 private:
     struct Measured;
     struct DeviceState;
+    [[nodiscard]] Choice choose(const Load& load, DeviceState& state) const;
+
     RouterOptions options_;
     std::unique_ptr<Measured> cpu_;
     std::vector<std::unique_ptr<DeviceState>> devices_;
