@@ -4,17 +4,21 @@
 #pragma once
 
 #include "spillway/candidate.hpp"
+#include "spillway/device.hpp"
 #include "spillway/error.hpp"
 #include "spillway/governor.hpp"
+#include "spillway/router.hpp"
 #include "spillway/spill.hpp"
 #include "spillway/telemetry.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 namespace spillway {
 
@@ -31,7 +35,11 @@ struct Options {
     std::size_t open_items = 0; ///< Source items begun and not yet through the ordered sink, at most; 0: by the budget.
     int priority = 0;           ///< Among the pipelines of a pool, the highest is served first.
     std::optional<SpillOptions> spill =
-        {};                    ///< Where to spill; none: $TMPDIR or /var/tmp if it is a disk, else not at all.
+        {}; ///< Where to spill; none: $TMPDIR or /var/tmp if it is a disk, else not at all.
+    /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Each is fed by a thread of its
+    /// own.
+    std::vector<std::shared_ptr<Device>> devices = {};
+    RouterOptions router = {}; ///< When a device takes a batch. Its gpu = off ignores the devices, required wants one.
     std::stop_token stop = {}; ///< A request ends the run with Error(cancelled).
     /// Called on a worker, perhaps on several at once. Default: stop.
     std::function<Reaction(const Error&, const Key&)> on_error = {};

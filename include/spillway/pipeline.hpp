@@ -15,6 +15,7 @@
 #pragma once
 
 #include "spillway/candidate.hpp"
+#include "spillway/detail/device_form.hpp"
 #include "spillway/detail/run.hpp"
 #include "spillway/detail/stage.hpp"
 #include "spillway/detail/typed.hpp"
@@ -128,6 +129,17 @@ public:
     template <class F, class Last = Pending, class Out = typename Last::template output<In>>
     [[nodiscard]] auto batch(std::string name, F f, BatchOptions<std::type_identity_t<Out>> options = {}) && {
         detail::PendingBatch<F, Out> stage(std::move(name), std::move(f), std::move(options.cells), options.full);
+        return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
+    }
+
+    /// A batched stage with two forms that give the same result: `on_cpu` as for batch(), `on_device` an object with
+    /// bytes, pack, launch and unpack (see device.hpp and detail/device_form.hpp) or a function of batch<In>&.
+    /// Options::devices take batches where the router finds that it pays; without devices it is batch().
+    template <class F, class Form, class Last = Pending, class Out = typename Last::template output<In>>
+    [[nodiscard]] auto route(std::string name, F on_cpu, Form on_device,
+                             BatchOptions<std::type_identity_t<Out>> options = {}) && {
+        detail::PendingBatch<F, Out> stage(std::move(name), std::move(on_cpu), std::move(options.cells), options.full);
+        stage.form = detail::make_device_form<Out>(std::move(on_device));
         return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
     }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <thread>
 
 namespace spillway::detail {
 namespace {
@@ -79,11 +80,10 @@ bool Core::can_take_in(SeatState& seat, std::size_t stage) const noexcept {
 
 bool Core::run_some(Seat& seat) {
     if (over()) return false;
-    std::unique_ptr<SeatState>& state = seats_[seat.index];
-    if (state == nullptr) state = std::make_unique<SeatState>(directory_, points_, seat.index);
+    SeatState& state = seat_for(seat.index);
     try {
-        const bool worked = work(*state);
-        count_ended(*state);
+        const bool worked = work(state);
+        count_ended(state);
         return worked;
     } catch (const Error& error) {
         record(error, {});
@@ -332,35 +332,30 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
             return false;
         wanted = most_batched;
     }
+    std::size_t full = what.batch_cells;
+    if (what.kind == Kind::batch && routers_[stage] != nullptr) {
+        // While the device takes batches, what its staging holds is its own.
+        const auto queued =
+            static_cast<std::size_t>(std::max<std::int64_t>(point.cells.load(std::memory_order_relaxed), 0));
+        const Waiting waiting{.cells = queued,
+                              .free_staging = device_side_[stage].load(std::memory_order_relaxed) ? full : 0,
+                              .idle_workers = workers_.idle()};
+        full = std::min(full, routers_[stage]->cells_worker_may_take(waiting, partial));
+        if (full == 0) return false;
+    }
     if (!may_enter(stage)) return false;
     seat.carried.clear();
     std::size_t cells = 0;
     std::array<Hint, most_carried> hints;
-    bool returned = false;
     while (seat.carried.size() < wanted) {
         const std::size_t count = point.queue.take(
             *seat.tokens[stage], std::span(hints).first(std::min(wanted - seat.carried.size(), most_carried)));
         if (count == 0) break;
         for (const Hint& hint : std::span(hints).first(count)) {
-            Slot& slot = directory_[hint.slot];
-            const std::optional<StateWord> was = slot.word.try_claim(hint.version, seat.index);
-            if (!was) continue; // a newer hint leads to it, or the head's way did
-            const bool on_disk = was->place == Place::disk;
-            if (on_disk && !read_back(seat, slot)) continue;
-            if (!pin(seat, slot.family)) {
-                // Its parent is on the way to or from the disk: back into the queue with it.
-                hand_back(seat, slot, stage, Place::memory);
-                returned = true;
-                continue;
-            }
-            if (what.kind == Kind::batch) {
-                const std::size_t cost = what.cells(slot.payload);
-                cells += cost;
-                point.cells.fetch_sub(static_cast<std::int64_t>(cost), std::memory_order_relaxed);
-            }
-            seat.carried.push_back(&slot);
+            if (claim(seat, hint, stage))
+                cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
         }
-        if (returned || (what.kind == Kind::batch && cells >= what.batch_cells)) break;
+        if (what.kind == Kind::batch && cells >= full) break;
     }
     if (seat.carried.empty()) {
         step_out(stage);
@@ -368,6 +363,62 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     }
     carry(seat, stage, true);
     return true;
+}
+
+/// What a hint leads to, into seat.carried. False: the hint was stale, or the candidate cannot be had now.
+bool Core::claim(SeatState& seat, const Hint& hint, std::size_t stage) {
+    Slot& slot = directory_[hint.slot];
+    const std::optional<StateWord> was = slot.word.try_claim(hint.version, seat.index);
+    if (!was) return false; // a newer hint leads to it, or the head's way did
+    const bool on_disk = was->place == Place::disk;
+    if (on_disk && !read_back(seat, slot)) return false;
+    if (!pin(seat, slot.family)) {
+        // Its parent is on the way to or from the disk: back into the queue with it.
+        hand_back(seat, slot, stage, Place::memory);
+        std::this_thread::yield();
+        return false;
+    }
+    const Stage& what = *plan_.stages[stage];
+    if (what.kind == Kind::batch) {
+        points_[stage].cells.fetch_sub(static_cast<std::int64_t>(what.cells(slot.payload)), std::memory_order_relaxed);
+    }
+    seat.carried.push_back(&slot);
+    return true;
+}
+
+/// For a feeder: candidates of about `cells` that fit `bytes` of staging, into seat.carried. What does not fit goes
+/// back.
+void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
+                           const DeviceForm& form) {
+    seat.carried.clear();
+    std::size_t room = bytes > form.header_bytes() ? bytes - form.header_bytes() : 0;
+    std::vector<Slot*> too_large;
+    Hint hint;
+    while (cells > 0 && seat.carried.size() < most_batched &&
+           points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
+        if (!claim(seat, hint, stage)) continue;
+        Slot& slot = *seat.carried.back();
+        const std::size_t need = form.overlaps ? form.bytes(slot.payload) : 0;
+        if (need > room) {
+            seat.carried.pop_back();
+            too_large.push_back(&slot);
+            break;
+        }
+        room -= need;
+        cells -= std::min(cells, plan_.stages[stage]->cells(slot.payload));
+    }
+    if (!too_large.empty()) publish(seat, too_large, stage);
+}
+
+/// seat.carried have come through a stage on another thread than a worker's: to whoever does the next one.
+void Core::hand_on(SeatState& seat, std::size_t stage) {
+    const Kind kind = plan_.stages[stage]->kind;
+    if (kind == Kind::map || kind == Kind::fan_out || points_[stage].forks) {
+        publish(seat, seat.carried, stage);
+    } else {
+        carry(seat, stage, false);
+    }
+    count_ended(seat);
 }
 
 bool Core::run_stage(SeatState& seat, std::size_t stage) {
@@ -427,9 +478,15 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
             park(seat);
             break;
         }
+        std::size_t cells = 0;
+        if (routers_[stage] != nullptr) {
+            for (const Slot* slot : seat.carried) cells += what.cells(slot->payload);
+        }
         const bool some = run_stage(seat, stage);
         const auto left = Clock::now();
         seat.stages[stage].nanoseconds += between(entered, left);
+        if (routers_[stage] != nullptr)
+            routers_[stage]->record_cpu(cells, std::chrono::nanoseconds(between(entered, left)));
         entered = left;
         if (inside) step_out(stage);
         if (!some) break;
@@ -478,6 +535,7 @@ void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t st
     }
     points_[stage].queue.push(*seat.tokens[stage], hints);
     workers_.notify(hints.size());
+    if (routers_[stage] != nullptr) points_[stage].device_work.notify(static_cast<std::uint32_t>(feeders_.size()));
 }
 
 } // namespace spillway::detail

@@ -41,7 +41,7 @@ SeatState::SeatState(Directory& directory, std::vector<StagePoint>& points, std:
 Core::Core(Plan& plan, Pool& pool, const Options& options)
     : plan_(plan), pool_(pool), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
       on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1), points_(plan.stages.size()),
-      seats_(Workers::max_seats), stop_(options.stop) {
+      seats_(Workers::max_seats), routers_(plan.stages.size()), device_side_(plan.stages.size()), stop_(options.stop) {
     workers_.check_process();
     if (plan.stages.empty() || plan.stages.back()->kind != Kind::sink) {
         throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order() or each()");
@@ -79,6 +79,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     told_bytes_ = static_cast<std::int64_t>(std::clamp<std::uint64_t>(governor_.budget() / 1024, 1024, 256 * 1024));
     priority = options.priority;
     open_store(options);
+    start_feeders(options);
     order_.push_back({&root_, 0});
 }
 
@@ -114,8 +115,36 @@ void Core::open_store(const Options& options) {
     if (log_) log_("nothing will be spilled: " + refusal);
 }
 
+SeatState& Core::seat_for(std::uint16_t index) {
+    std::unique_ptr<SeatState>& state = seats_[index];
+    if (state == nullptr) state = std::make_unique<SeatState>(directory_, points_, index);
+    return *state;
+}
+
+void Core::start_feeders(const Options& options) {
+    if (options.router.gpu == Gpu::off) return;
+    std::uint16_t seat = Workers::worker_seats;
+    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) {
+        if (plan_.stages[stage]->device_form() == nullptr) continue;
+        if (options.devices.empty()) {
+            if (options.router.gpu != Gpu::required) continue;
+            throw Error(ErrorCode::usage, "running " + plan_.name, plan_.stages[stage]->name,
+                        "a device is required, and none was given");
+        }
+        RouterOptions router = options.router;
+        router.tile_cells = std::max<std::size_t>(plan_.stages[stage]->batch_cells / 4, 1);
+        routers_[stage] = std::make_unique<Router>(router, options.devices.size());
+        for (std::size_t i = 0; i < options.devices.size(); ++i) {
+            if (seat == Workers::max_seats)
+                throw Error(ErrorCode::usage, "running " + plan_.name, "", "more than 64 devices and routed stages");
+            feeders_.push_back(std::make_unique<Feeder>(*this, stage, i, options.devices[i], seat++));
+        }
+    }
+}
+
 void Core::start() {
     started_ = Clock::now();
+    for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->start();
     const std::size_t known = plan_.source != nullptr ? plan_.source->size() : 0;
     if (stop_.stop_possible()) on_stop_.emplace(stop_, [this] { cancel(); });
     workers_.add(*this, known != 0 ? known : Workers::max_seats);
@@ -133,6 +162,7 @@ void Core::end_run(bool by_error) noexcept {
     }
     done_.notify_all();
     room_.notify_all();
+    for (StagePoint& point : points_) point.device_work.notify_all();
     workers_.notify_all(); // also those that joined for this run only
 }
 
@@ -341,6 +371,7 @@ Report Core::finish() {
     }
     on_stop_.reset();
     peak_threads_ = std::max(peak_threads_, workers_.threads());
+    for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->join();
     workers_.remove(*this);
     take_down();
     ended_ = true;
@@ -359,7 +390,18 @@ Report Core::finish() {
     report_.memory_peak = static_cast<std::size_t>(std::max(figures.peak, figures.tracked));
     report_.threads_peak = peak_threads_;
     report_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
-    for (std::size_t i = 0; i < report_.stages.size(); ++i) report_.stages[i].name = plan_.stages[i]->name;
+    for (std::size_t i = 0; i < report_.stages.size(); ++i) {
+        report_.stages[i].name = plan_.stages[i]->name;
+        if (routers_[i] == nullptr) continue;
+        const RouterReport routing = routers_[i]->report();
+        report_.stages[i].cpu_cells = routing.cpu_cells;
+        for (const DeviceReport& device : routing.devices) {
+            report_.stages[i].device_cells += device.cells;
+            report_.stages[i].device_batches += device.batches;
+            report_.stages[i].switches += device.switches;
+            for (const std::uint64_t count : device.failures) report_.stages[i].device_failures += count;
+        }
+    }
     return report_;
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "directory/directory.hpp"
+#include "pipeline/feeder.hpp"
 #include "pool/drain.hpp"
 #include "pool/hint_queue.hpp"
 #include "pool/workers.hpp"
@@ -33,6 +34,7 @@ struct StagePoint {
     alignas(cache_line_pair) std::atomic<std::int64_t> cells{0}; ///< batch: cost of what is queued.
     std::atomic<std::uint32_t> inside{0};                        ///< limit: workers inside.
     std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
+    EventCount<> device_work;                  ///< Feeders that have nothing to take.
     bool forks = false; ///< Whether a candidate that comes here is queued rather than carried on.
 };
 
@@ -98,7 +100,11 @@ public:
     void fail(Item& item) override;
 
 private:
+    friend class Feeder;
+
     // core.cpp
+    SeatState& seat_for(std::uint16_t index);
+    void start_feeders(const Options& options);
     void record(Error error, const Key& key);
     void end_run(bool by_error) noexcept;
     [[nodiscard]] bool over() const noexcept;
@@ -114,6 +120,10 @@ private:
     bool take(SeatState& seat, std::size_t stage, bool partial);
     void carry(SeatState& seat, std::size_t stage, bool inside);
     bool run_stage(SeatState& seat, std::size_t stage);
+    bool claim(SeatState& seat, const Hint& hint, std::size_t stage);
+    void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
+                         const DeviceForm& form);
+    void hand_on(SeatState& seat, std::size_t stage);
     void expand(SeatState& seat, std::size_t stage);
     void close_family(SeatState& seat, Growing growing);
     void publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
@@ -168,6 +178,10 @@ private:
     std::unique_ptr<SpillStore> store_; // none: nothing spills
     std::vector<StagePoint> points_;
     std::vector<std::unique_ptr<SeatState>> seats_; // by seat index; each element is touched by its seat's thread only
+
+    std::vector<std::unique_ptr<Router>> routers_; // by stage; of routed stages with a device
+    std::vector<std::atomic<bool>> device_side_;   // by stage: whether the last decision was for the device
+    std::vector<std::unique_ptr<Feeder>> feeders_;
 
     Family root_;                                               // the source's items, in order
     alignas(cache_line_pair) std::atomic<bool> pulling_{false}; // guards the source and the producer side of root_

@@ -37,7 +37,7 @@ struct Workers::Desk {
 Workers::Workers(PoolOptions options) : options_(std::move(options)), process_(::getpid()), governor_(options_.memory) {
     if (options_.max_threads == 0)
         options_.max_threads = std::max<std::size_t>(allowed_threads(), options_.min_threads);
-    options_.max_threads = std::clamp<std::size_t>(options_.max_threads, 1, max_seats / 2);
+    options_.max_threads = std::clamp<std::size_t>(options_.max_threads, 1, worker_seats / 2);
     options_.min_threads = std::clamp<std::size_t>(options_.min_threads, 1, options_.max_threads);
 }
 
@@ -103,7 +103,7 @@ void Workers::spawn(std::size_t count) {
         auto free =
             std::find_if(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& desk) { return !desk->taken; });
         if (free == desks_.end()) {
-            if (desks_.size() == max_seats) return;
+            if (desks_.size() == worker_seats) return;
             desks_.push_back(std::make_unique<Desk>());
             free = std::prev(desks_.end());
             (*free)->seat.index = static_cast<std::uint16_t>(desks_.size() - 1);
@@ -243,7 +243,7 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         auto free =
             std::find_if(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& d) { return !d->taken; });
         if (free == desks_.end()) {
-            if (desks_.size() == max_seats)
+            if (desks_.size() == worker_seats)
                 throw Error(ErrorCode::runtime, "joining a pool", "", "it has no free seat");
             desks_.push_back(std::make_unique<Desk>());
             free = std::prev(desks_.end());

@@ -57,6 +57,8 @@ class Workers {
 public:
     /// Bounds every per-seat array.
     static constexpr std::size_t max_seats = 1024;
+    /// Of these, for workers; the others are for feeders, which have threads of their own.
+    static constexpr std::size_t worker_seats = max_seats - 64;
 
     explicit Workers(PoolOptions options);
     Workers(const Workers&) = delete;
@@ -83,6 +85,8 @@ public:
     [[nodiscard]] Governor& governor() noexcept { return governor_; }
 
     [[nodiscard]] std::size_t threads() const noexcept { return threads_.load(std::memory_order_relaxed); }
+    /// Workers asleep or about to be, a moment ago.
+    [[nodiscard]] std::size_t idle() const noexcept { return events_.waiters(); }
     [[nodiscard]] std::size_t max_threads() const noexcept { return options_.max_threads; }
     [[nodiscard]] std::uint64_t futex_calls() const noexcept { return events_.futex_calls(); }
 

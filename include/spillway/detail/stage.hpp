@@ -79,6 +79,9 @@ public:
     /// gather: makes the item's payload from the family's parent and its children that have a result, in order.
     virtual void gather(Item& item, Parent& family, std::span<Item> children, Local* local, Run& run);
 
+    /// batch: the form that runs on a device, where the stage has one.
+    [[nodiscard]] virtual class DeviceForm* device_form() noexcept { return nullptr; }
+
     /// sink: the candidate with this key and all below it have been given.
     virtual void end(const Key& key);
 

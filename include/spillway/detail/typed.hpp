@@ -284,9 +284,12 @@ public:
             std::invoke(f_, together, *this->state_of(local));
         }
     }
+    [[nodiscard]] DeviceForm* device_form() noexcept override { return form.get(); }
     [[nodiscard]] std::size_t cells(const Payload& payload) const override {
         return cells_ ? cells_(payload.as<T>()) : 1;
     }
+
+    std::shared_ptr<DeviceForm> form; ///< None: CPUs only.
 
 private:
     F f_;
@@ -410,6 +413,7 @@ struct PendingBatch {
     std::size_t full;
     Factory factory{};
     std::size_t limit = 0;
+    std::shared_ptr<DeviceForm> form = {};
 
     template <class In>
     using output = T;
@@ -423,6 +427,7 @@ struct PendingBatch {
         PendingBatch<F, T, std::invoke_result_t<NewFactory&>, NewFactory> pending(
             std::move(name), std::move(f), std::move(cells), full, std::move(new_factory));
         pending.limit = limit;
+        pending.form = std::move(form);
         return pending;
     }
     template <class In>
@@ -430,6 +435,7 @@ struct PendingBatch {
         auto stage = std::make_unique<BatchStage<T, F, State, Factory>>(std::move(name), std::move(f),
                                                                         std::move(factory), std::move(cells), full);
         stage->limit = limit;
+        stage->form = std::move(form);
         plan.stages.push_back(std::move(stage));
     }
 };

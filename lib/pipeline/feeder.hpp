@@ -1,0 +1,59 @@
+// Takes a routed stage's candidates through a device: one thread for each device, several batches under way at once.
+//
+// Guarantee: every candidate that a feeder takes is handed on with the device's result, or goes back to the stage's
+// queue as it was. Mechanism: devices write to staging only; the feeder holds the slots until the stream has
+// synchronised.
+#pragma once
+
+#include "pool/event_count.hpp"
+#include "spillway/detail/device_form.hpp"
+#include "spillway/device.hpp"
+#include "spillway/router.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace spillway::detail {
+
+class Core;
+struct SeatState;
+
+class Feeder {
+public:
+    /// The `number`-th device of the stage. `seat` belongs to this feeder alone.
+    Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat);
+    Feeder(const Feeder&) = delete;
+    Feeder& operator=(const Feeder&) = delete;
+    ~Feeder();
+
+    void start();
+    /// The run must be over and the feeder woken.
+    void join();
+
+private:
+    struct Lane;
+
+    void run();
+    void wait();
+    bool step(SeatState& seat);
+    bool begin(SeatState& seat);
+    void end(SeatState& seat, Lane& lane);
+    void give_up(SeatState& seat, Lane& lane, DeviceFault fault);
+    void failed(DeviceFault fault);
+    bool make_lanes();
+
+    Core& core_;
+    std::size_t stage_, number_;
+    std::shared_ptr<Device> device_;
+    std::uint16_t seat_;
+    std::vector<std::unique_ptr<Lane>> lanes_;
+    LoadAverage load_;
+    std::uint64_t launches_ = 0;
+    bool lost_ = false;
+    std::thread thread_;
+};
+
+} // namespace spillway::detail

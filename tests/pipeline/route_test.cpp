@@ -1,0 +1,175 @@
+#include "spillway/pipeline.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <atomic>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+using namespace spillway;
+
+namespace {
+
+struct Pair {
+    std::uint32_t number = 0;
+    std::uint32_t score = 0;
+    std::vector<std::uint8_t> bases;
+};
+
+std::uint32_t score_of(std::uint32_t number) {
+    return number * 2654435761U;
+}
+
+void on_cpu(batch<Pair>& pairs) {
+    for (Pair& pair : pairs) pair.score = score_of(pair.number);
+}
+
+/// Numbers in, scores out, in place; the count of pairs in the first word.
+struct OnDevice {
+    std::atomic<std::uint64_t>* done;
+
+    [[nodiscard]] std::size_t bytes(const Pair&) const { return 4; }
+    [[nodiscard]] std::size_t header_bytes() const { return 4; }
+    void pack(batch<Pair>& pairs, Staging& staging) {
+        auto count = static_cast<std::uint32_t>(pairs.size());
+        std::memcpy(staging.host().data(), &count, 4);
+        std::size_t at = 4;
+        for (const Pair& pair : pairs) {
+            std::memcpy(staging.host().data() + at, &pair.number, 4);
+            at += 4;
+        }
+    }
+    void launch(Staging& staging, Stream& stream) {
+        std::uint32_t count = 0;
+        std::memcpy(&count, staging.host().data(), 4);
+        const std::size_t bytes = 4 + 4 * std::size_t{count};
+        stream.copy_in(staging, 0, bytes);
+        stream.run(count, [memory = static_cast<std::byte*>(staging.device()), count](void*) {
+            for (std::uint32_t i = 0; i < count; ++i) {
+                std::uint32_t number = 0;
+                std::memcpy(&number, memory + 4 + 4 * std::size_t{i}, 4);
+                number = score_of(number);
+                std::memcpy(memory + 4 + 4 * std::size_t{i}, &number, 4);
+            }
+        });
+        stream.copy_out(staging, 0, bytes);
+    }
+    void unpack(Staging& staging, batch<Pair>& pairs) {
+        std::size_t at = 4;
+        for (Pair& pair : pairs) {
+            std::memcpy(&pair.score, staging.host().data() + at, 4);
+            at += 4;
+        }
+        *done += pairs.size();
+    }
+};
+
+/// Always on the device where it works, so that a test does not hang on the machine's load.
+RouterOptions eager() {
+    RouterOptions options;
+    options.low = 0;
+    options.high = 0;
+    options.switch_cost = 1;
+    options.retry = std::chrono::milliseconds(1);
+    return options;
+}
+
+struct Result {
+    std::vector<std::uint32_t> scores;
+    Report report;
+    std::uint64_t on_device = 0;
+};
+
+Result run_with(std::vector<std::shared_ptr<Device>> devices, RouterOptions router, std::uint32_t count,
+                std::uint64_t memory = 0) {
+    Result result;
+    std::atomic<std::uint64_t> done{0};
+    auto run =
+        pipeline<std::uint32_t>("routing")
+            .source(std::views::iota(std::uint32_t{0}, std::uint32_t{count}))
+            .map("make",
+                 [](std::uint32_t x) {
+                     return Pair{x, 0, std::vector<std::uint8_t>(1000, static_cast<std::uint8_t>(x))};
+                 })
+            .route("align", on_cpu, OnDevice{&done}, {.cells = {}, .full = 64})
+            .map("score",
+                 [](const Pair& pair) { return pair.score + pair.bases[0] - static_cast<std::uint8_t>(pair.number); })
+            .in_order("collect", [&](std::uint32_t x) { result.scores.push_back(x); });
+    Pool pool({.max_threads = 2, .memory = {.memory = memory, .watch_process = false}});
+    result.report = run.run(pool, {.devices = std::move(devices), .router = router});
+    result.on_device = done;
+    return result;
+}
+
+std::vector<std::uint32_t> expected(std::uint32_t count) {
+    std::vector<std::uint32_t> scores;
+    for (std::uint32_t i = 0; i < count; ++i) scores.push_back(score_of(i));
+    return scores;
+}
+
+} // namespace
+
+TEST_CASE("a routed stage gives the same with no device, with one, and with two") {
+    const auto devices = GENERATE(0U, 1U, 2U);
+    std::vector<std::shared_ptr<Device>> list;
+    for (unsigned i = 0; i < devices; ++i) list.push_back(std::make_shared<HostDevice>());
+    const Result result = run_with(list, eager(), 20000);
+    CHECK(result.scores == expected(20000));
+    const StageReport& stage = result.report.stages[1];
+    CHECK(stage.candidates == 20000);
+    CHECK(stage.device_cells == result.on_device);
+    if (devices == 0) {
+        CHECK(result.on_device == 0);
+    } else {
+        CHECK(stage.cpu_cells + stage.device_cells == 20000);
+    }
+}
+
+TEST_CASE("a device that fails at every k-th call loses and doubles nothing") {
+    const auto fault =
+        GENERATE(DeviceFault::out_of_memory, DeviceFault::launch_failed, DeviceFault::lost, DeviceFault::no_driver);
+    const auto k = GENERATE(1U, 2U, 7U, 40U);
+    auto device = std::make_shared<FaultyDevice>(std::make_shared<HostDevice>(), FaultyDevice::every(k, fault));
+    const Result result = run_with({device}, eager(), 5000);
+    CHECK(result.scores == expected(5000));
+    CHECK(result.report.emitted == 5000);
+}
+
+TEST_CASE("a device under a small memory budget gives the same") {
+    const Result result =
+        run_with({std::make_shared<HostDevice>(HostDeviceOptions{.cells_per_second = 200000})}, eager(), 5000, 1_MiB);
+    CHECK(result.scores == expected(5000));
+}
+
+TEST_CASE("gpu off ignores devices, and gpu required without one does not start") {
+    RouterOptions off = eager();
+    off.gpu = Gpu::off;
+    const Result result = run_with({std::make_shared<HostDevice>()}, off, 1000);
+    CHECK(result.scores == expected(1000));
+    CHECK(result.on_device == 0);
+    RouterOptions required = eager();
+    required.gpu = Gpu::required;
+    CHECK_THROWS_WITH(run_with({}, required, 10), Catch::Contains("a device is required"));
+}
+
+TEST_CASE("a plain function may be the device form") {
+    std::atomic<int> calls{0};
+    std::vector<std::uint32_t> scores;
+    auto run = pipeline<std::uint32_t>("plain")
+                   .source(std::views::iota(std::uint32_t{0}, std::uint32_t{3000}))
+                   .map("make",
+                        [](std::uint32_t x) {
+                            return Pair{x, 0, {}};
+                        })
+                   .route("align", on_cpu,
+                          [&](batch<Pair>& pairs) {
+                              ++calls;
+                              on_cpu(pairs);
+                          },
+                          {.cells = {}, .full = 32})
+                   .map("score", [](const Pair& pair) { return pair.score; })
+                   .in_order("collect", [&](std::uint32_t x) { scores.push_back(x); });
+    static_cast<void>(run.run({.threads = 2, .devices = {std::make_shared<HostDevice>()}, .router = eager()}));
+    CHECK(scores == expected(3000));
+}
