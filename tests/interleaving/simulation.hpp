@@ -188,8 +188,8 @@ private:
     std::function<void()> finally_;
     std::vector<std::vector<Store>> locations_;
     std::array<std::uint16_t, max_locations> fenced_view_{}; // what all seq_cst fences so far have seen
-    const void* main_stack_ = nullptr;                       // known to AddressSanitizer only
-    std::size_t main_stack_bytes_ = 0;
+    [[maybe_unused]] const void* main_stack_ = nullptr;      // known to AddressSanitizer only
+    [[maybe_unused]] std::size_t main_stack_bytes_ = 0;
     std::vector<Event> events_;
     std::vector<Site> sites_;
     std::string failure_;
