@@ -17,12 +17,12 @@ namespace {
 /// The bases that a code stands for: A 1, C 2, G 4, T 8; 0 for what is no code. Both cases.
 constexpr std::array<std::uint8_t, 256> code_bases = [] {
     std::array<std::uint8_t, 256> bases{};
-    constexpr std::pair<char, std::uint8_t> codes[] = {{'A', 1},  {'C', 2},  {'G', 4}, {'T', 8},  {'U', 8}, {'R', 5},
-                                                       {'Y', 10}, {'S', 6},  {'W', 9}, {'K', 12}, {'M', 3}, {'B', 14},
-                                                       {'D', 13}, {'H', 11}, {'V', 7}, {'N', 15}};
+    constexpr std::pair<unsigned char, std::uint8_t> codes[] = {
+        {'A', 1}, {'C', 2},  {'G', 4}, {'T', 8},  {'U', 8},  {'R', 5},  {'Y', 10}, {'S', 6},
+        {'W', 9}, {'K', 12}, {'M', 3}, {'B', 14}, {'D', 13}, {'H', 11}, {'V', 7},  {'N', 15}};
     for (const auto& [code, mask] : codes) {
-        bases[static_cast<std::size_t>(code)] = mask;
-        bases[static_cast<std::size_t>(code - 'A' + 'a')] = mask;
+        bases[code] = mask;
+        bases[code | 0x20U] = mask;
     }
     return bases;
 }();

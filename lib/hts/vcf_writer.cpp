@@ -139,7 +139,7 @@ void VcfWriter::State::append_bcf() {
 
 /// Writes and syncs the index beside the temporary file; its name.
 std::string VcfWriter::State::save_index() {
-    const std::string name = file.temporary() + (index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
+    std::string name = file.temporary() + (index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
     errno = 0;
     const bool saved = hts_idx_save_as(index.get(), nullptr, name.c_str(), index_format) == 0;
     const int save_error = errno;
