@@ -31,13 +31,17 @@ Error system_error(int errno_value, std::string doing, std::string where, ErrorC
 
 int exit_code(ErrorCode code) noexcept {
     switch (code) {
-    case ErrorCode::usage: return 2;
-    case ErrorCode::input: return 3;
+    case ErrorCode::usage:
+        return 2;
+    case ErrorCode::input:
+        return 3;
     case ErrorCode::disk:
-    case ErrorCode::memory: return 4;
+    case ErrorCode::memory:
+        return 4;
     case ErrorCode::runtime:
     case ErrorCode::cancelled:
-    case ErrorCode::fork: break;
+    case ErrorCode::fork:
+        break;
     }
     return 1;
 }
