@@ -8,7 +8,6 @@
 
 namespace spillway {
 
-inline constexpr std::uint64_t segment_bytes = std::uint64_t{64} << 20U;
 inline constexpr std::uint64_t segment_header_bytes = 4096;
 inline constexpr std::uint64_t record_alignment = 8;
 
@@ -21,8 +20,8 @@ struct SegmentHeader {
     std::uint64_t salt = 0;                ///< Seed of the record headers' hashes; differs for each use of a segment.
     std::uint32_t segment = 0;
     std::uint32_t reserved = 0;
-    std::uint64_t bytes = segment_bytes;
-    std::uint64_t hash = 0; ///< XXH3-64 of the fields before it.
+    std::uint64_t bytes = 0; ///< Of the segment.
+    std::uint64_t hash = 0;  ///< XXH3-64 of the fields before it.
 };
 static_assert(sizeof(SegmentHeader) == 64);
 
@@ -41,7 +40,7 @@ static_assert(sizeof(RecordHeader) == 48);
 }
 
 [[nodiscard]] SegmentHeader make_segment_header(const std::array<std::uint64_t, 2>& run, std::uint64_t salt,
-                                                std::uint32_t segment) noexcept;
+                                                std::uint32_t segment, std::uint64_t bytes) noexcept;
 
 [[nodiscard]] RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::uint64_t salt,
                                               std::span<const std::byte> payload) noexcept;

@@ -1,7 +1,6 @@
 #include "spill/spill_files.hpp"
 
 #include "base/checked.hpp"
-#include "spill/record.hpp"
 #include "spillway/error.hpp"
 
 #include <cerrno>
@@ -45,8 +44,9 @@ std::uint64_t largest_file() noexcept {
 
 } // namespace
 
-SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::shared_ptr<FileSystem> files)
-    : directory_(directory), files_(std::move(files)), largest_file_(largest_file()) {
+SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint64_t segment_bytes,
+                       std::shared_ptr<FileSystem> files)
+    : directory_(directory), files_(std::move(files)), segment_bytes_(segment_bytes), largest_file_(largest_file()) {
     for (auto& descriptor : descriptors_) descriptor.store(-1, std::memory_order_relaxed);
     if (directory.empty()) throw Error(ErrorCode::usage, opening, "", "no directory was named");
     int opened = -EINTR;
@@ -119,7 +119,7 @@ int SpillFiles::descriptor(std::uint32_t file) {
 
 SpillFiles::Range SpillFiles::locate(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) {
     const bool big = segment == oversize;
-    const std::uint64_t begin = (big ? 0 : std::uint64_t{segment / striped_files} * segment_bytes) + offset;
+    const std::uint64_t begin = (big ? 0 : std::uint64_t{segment / striped_files} * segment_bytes_) + offset;
     const auto end = checked_add(begin, length);
     if (!end || *end > largest_file_) return {-EFBIG, begin};
     return {descriptor(big ? striped_files : segment % striped_files), begin};

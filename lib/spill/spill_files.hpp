@@ -27,7 +27,8 @@ public:
     static constexpr std::uint32_t oversize = ~std::uint32_t{0};
 
     /// Opens the directory and one file, which proves that it can be written. Throws as SpillStore's constructor.
-    SpillFiles(const std::string& directory, bool allow_tmpfs, std::shared_ptr<FileSystem> files);
+    SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint64_t segment_bytes,
+               std::shared_ptr<FileSystem> files);
     ~SpillFiles();
     SpillFiles(const SpillFiles&) = delete;
     SpillFiles& operator=(const SpillFiles&) = delete;
@@ -62,6 +63,7 @@ private:
     std::shared_ptr<FileSystem> files_;
     FileHandle handle_; ///< Of the directory.
     std::array<std::atomic<int>, striped_files + 1> descriptors_;
+    std::uint64_t segment_bytes_;
     std::uint64_t free_bytes_ = 0;
     std::uint64_t largest_file_ = 0; ///< RLIMIT_FSIZE: writing beyond it would kill the process by a signal.
 };

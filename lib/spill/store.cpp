@@ -2,6 +2,7 @@
 
 #include "base/chunked_array.hpp"
 #include "base/index_stack.hpp"
+#include "spill/flush_gate.hpp"
 #include "spill/oversize.hpp"
 #include "spill/record.hpp"
 #include "spill/spill_files.hpp"
@@ -24,10 +25,6 @@ constexpr std::uint32_t none = IndexStack<>::none;
 /// copy.
 constexpr std::uint64_t largest_gathered = 65536;
 
-/// Dirty pages are sent to the disk in pieces of this size while the next fills up, so that the kernel never has so
-/// many that it stops the writers for them.
-constexpr std::uint64_t writeback_bytes = std::uint64_t{8} << 20U;
-
 /// A segment as the store knows it. What is not atomic belongs to the seat that has it open, then to whoever releases
 /// its last record.
 struct Segment {
@@ -44,29 +41,32 @@ struct WrittenRange {
     std::uint64_t offset = 0, length = 0;
 };
 
-/// A seat's place in its segment. Only its thread touches it, but for `readers`.
+/// A seat's place in its segment. Only its thread touches it, but for `gate`.
 //
-//     0 ...... header, records ...... in_file | records in buffer | end ...... segment_bytes
+//     0 ...... header, records ...... in_file | records in buffer | end ...... shape.bytes
 struct alignas(cache_line_pair) Seat {
     std::uint32_t segment = none;
-    std::uint64_t end = 0;                 ///< Where the next record begins.
-    std::vector<std::byte> buffer;         ///< The bytes from in_file to end; its room is kept.
-    std::uint64_t writeback = 0;           ///< Bytes of the segment whose way to the disk has begun.
-    WrittenRange on_its_way;               ///< The piece sent to the disk last.
-    std::atomic<std::uint32_t> readers{0}; ///< Threads that read from the buffer now: see read_gathered.
+    std::uint64_t end = 0;         ///< Where the next record begins.
+    std::vector<std::byte> buffer; ///< The bytes from in_file to end; its room is kept.
+    std::uint64_t writeback = 0;   ///< Bytes of the segment whose way to the disk has begun.
+    WrittenRange on_its_way;       ///< The piece sent to the disk last.
+    FlushGate<> gate;              ///< Between this thread and those that read from the buffer.
 };
 
 } // namespace
 
 struct SpillStore::State {
-    State(const SpillOptions& options, unsigned seat_count, std::shared_ptr<FileSystem> file_system)
-        : files(options.directory, options.allow_tmpfs, std::move(file_system)), oversize(files), seats(seat_count) {
+    State(const SpillOptions& options, unsigned seat_count, std::shared_ptr<FileSystem> file_system,
+          const SegmentShape& wanted)
+        : shape(wanted), files(options.directory, options.allow_tmpfs, wanted.bytes, std::move(file_system)),
+          oversize(files), seats(seat_count) {
         disk_limit = options.disk_limit != 0 ? options.disk_limit : files.free_bytes() / 10 * 9;
         std::random_device random;
         for (std::uint64_t* word : {&run[0], &run[1], &next_salt_seed})
             *word = std::uint64_t{random()} << 32U | random();
     }
 
+    const SegmentShape shape;
     SpillFiles files;
     OversizeFile oversize;
     ChunkedArray<Segment, 1024, 1024> segments; // 64 TiB
@@ -113,7 +113,7 @@ struct SpillStore::State {
         segment.seat.store(seat_index, std::memory_order_relaxed);
         segment.in_file.store(0, std::memory_order_relaxed);
         segment.references.store(1, std::memory_order_relaxed);
-        const SegmentHeader header = make_segment_header(run, salt, index);
+        const SegmentHeader header = make_segment_header(run, salt, index, shape.bytes);
         seat.buffer.assign(segment_header_bytes, std::byte{0});
         std::memcpy(seat.buffer.data(), &header, sizeof(header));
         seat.segment = index;
@@ -147,13 +147,10 @@ struct SpillStore::State {
             on_disk.fetch_add(to - segment.allocated, std::memory_order_relaxed);
             segment.allocated = to;
         }
-        // Either a reader that comes now sees in_file and reads the file, or we see it in `readers` and leave it the
-        // buffer: both sides write their word before they read the other's, in the one order of all seq_cst operations.
-        segment.in_file.store(to, std::memory_order_seq_cst);
-        while (seat.readers.load(std::memory_order_seq_cst) != 0)
-            std::this_thread::yield(); // They copy 64 KiB at most.
+        seat.gate.flushed(segment.in_file, to);
+        while (!seat.gate.deserted()) std::this_thread::yield(); // They copy 64 KiB at most.
         seat.buffer.clear();
-        if (seat.end - seat.writeback >= writeback_bytes) send_to_disk(seat);
+        if (seat.end - seat.writeback >= shape.writeback) send_to_disk(seat);
         return 0;
     }
 
@@ -184,7 +181,7 @@ struct SpillStore::State {
         if (segments[index].references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
         Segment& segment = segments[index];
         // A disk that cannot take blocks back keeps them for the next use, which comes before any new segment's.
-        static_cast<void>(files.punch_hole(index, 0, segment_bytes));
+        static_cast<void>(files.punch_hole(index, 0, shape.bytes));
         on_disk.fetch_sub(std::exchange(segment.allocated, 0), std::memory_order_relaxed);
         free_segments.push(index, links());
     }
@@ -193,7 +190,7 @@ struct SpillStore::State {
         Seat& seat = seats[seat_index];
         const std::uint64_t bytes = record_bytes(static_cast<std::uint32_t>(payload.size()));
         if (!fits(bytes + seat.buffer.size())) return {{}, ENOSPC};
-        if (seat.segment != none && bytes > segment_bytes - seat.end) {
+        if (seat.segment != none && bytes > shape.bytes - seat.end) {
             if (const int error = close_segment(seat)) return {{}, error};
         }
         if (seat.segment == none) {
@@ -205,11 +202,11 @@ struct SpillStore::State {
         if (bytes > largest_gathered) {
             if (const int error = flush(seat, &header, payload)) return {{}, error};
         } else {
-            if (seat.buffer.size() + bytes > buffer_bytes) {
+            if (seat.buffer.size() + bytes > shape.buffer) {
                 if (const int error = flush(seat)) return {{}, error};
             }
             // Before the first gathered record others read nothing in the buffer: it may move then, and only then.
-            if (seat.buffer.capacity() < buffer_bytes) seat.buffer.reserve(buffer_bytes);
+            if (seat.buffer.capacity() < shape.buffer) seat.buffer.reserve(shape.buffer);
             const std::size_t at = seat.buffer.size();
             seat.buffer.resize(at + bytes); // Within its room, so that what others are reading stays where it is.
             std::memcpy(&seat.buffer[at], &header, sizeof(header));
@@ -223,18 +220,15 @@ struct SpillStore::State {
     /// Takes the record from the buffer of the seat that has it open; false: it is in the file.
     bool read_gathered(const Segment& segment, const SpillPlace& place, RecordHeader& header, std::byte* payload) {
         const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
-        if (offset < segment.in_file.load(std::memory_order_acquire)) return false;
+        if (offset < segment.in_file.load(std::memory_order_relaxed)) return false;
         Seat& seat = seats[segment.seat.load(std::memory_order_relaxed)];
-        seat.readers.fetch_add(1, std::memory_order_seq_cst);
-        const std::uint64_t in_file = segment.in_file.load(std::memory_order_seq_cst);
-        const bool gathered = offset >= in_file;
-        if (gathered) {
-            const std::byte* const record = seat.buffer.data() + (offset - in_file);
-            std::memcpy(&header, record, sizeof(header));
-            if (place.length != 0) std::memcpy(payload, record + sizeof(header), place.length);
-        }
-        seat.readers.fetch_sub(1, std::memory_order_release);
-        return gathered;
+        const auto in_file = seat.gate.enter(segment.in_file, offset);
+        if (!in_file) return false;
+        const std::byte* const record = seat.buffer.data() + (offset - *in_file);
+        std::memcpy(&header, record, sizeof(header));
+        if (place.length != 0) std::memcpy(payload, record + sizeof(header), place.length);
+        seat.gate.leave();
+        return true;
     }
 
     [[noreturn]] void throw_read_error(const SpillPlace& place, const std::string& detail) const {
@@ -245,8 +239,9 @@ struct SpillStore::State {
     }
 };
 
-SpillStore::SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files)
-    : state_(std::make_unique<State>(options, seats, std::move(files))) {}
+SpillStore::SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files,
+                       const SegmentShape& shape)
+    : state_(std::make_unique<State>(options, seats, std::move(files), shape)) {}
 
 SpillStore::~SpillStore() = default;
 
@@ -256,7 +251,7 @@ SpillResult SpillStore::write(unsigned seat, const RecordKey& key, std::span<con
     if (payload.size() > std::numeric_limits<std::uint32_t>::max()) {
         result.error = EFBIG;
     } else if (const auto length = static_cast<std::uint32_t>(payload.size());
-               record_bytes(length) > segment_bytes - segment_header_bytes) {
+               record_bytes(length) > state.shape.bytes - segment_header_bytes) {
         result = state.fits(record_bytes(length)) ? state.oversize.write(key, state.next_salt_seed, payload)
                                                   : SpillResult{{}, ENOSPC};
         if (result) state.on_disk.fetch_add(record_bytes(length), std::memory_order_relaxed);
@@ -279,7 +274,7 @@ void SpillStore::read(const SpillPlace& place, std::vector<std::byte>& out) {
     const bool oversize = place.segment == SpillFiles::oversize;
     const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
     if (!oversize && (place.segment >= state.segment_count.load(std::memory_order_acquire) ||
-                      offset < segment_header_bytes || offset + record_bytes(place.length) > segment_bytes)) {
+                      offset < segment_header_bytes || offset + record_bytes(place.length) > state.shape.bytes)) {
         state.throw_read_error(place, "there is no such place");
     }
     out.resize(place.length);

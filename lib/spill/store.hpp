@@ -1,8 +1,8 @@
 // Payloads on disk: written once by a seat, read back by anyone, released once.
 //
 //     SpillStore store({.directory = "/scratch"}, seats);
-//     if (SpillResult written = store.write(seat, key.ordinals, bytes)) {   // else written.error is an errno: keep the
-//     payload
+//     // Where it fails, written.error is an errno and the payload stays in memory.
+//     if (SpillResult written = store.write(seat, key.ordinals, bytes)) {
 //         store.read(written.place, buffer);
 //         store.release(written.place);
 //     }
@@ -28,6 +28,15 @@ struct SpillResult {
     explicit operator bool() const noexcept { return error == 0; }
 };
 
+/// How a store cuts its files; tests make all of it smaller.
+struct SegmentShape {
+    std::uint64_t bytes = std::uint64_t{64} << 20U; ///< Of a segment: at least 64 KiB, a multiple of 4 KiB.
+    /// Dirty pages are sent to the disk in pieces of this size while the next fills up, so that the kernel never has so
+    /// many that it stops the writers for them.
+    std::uint64_t writeback = std::uint64_t{8} << 20U;
+    std::uint64_t buffer = std::uint64_t{1} << 20U; ///< Of a seat, for small records; at least 72 KiB.
+};
+
 /// Thread safety: write is called by one thread at a time for each seat; read, release and statistics by any thread.
 /// No mutex, no condition variable. All records must be released or forgotten before the store is destroyed.
 class SpillStore {
@@ -35,12 +44,13 @@ public:
     /// What a candidate's key is on disk: the ordinals of its path.
     using RecordKey = std::array<std::uint64_t, 4>;
 
-    /// Small records are gathered in a buffer of this size, which a seat has once it has written one: for the budget.
-    static constexpr std::size_t buffer_bytes = std::size_t{1} << 20U;
+    /// What a seat holds in memory once it has written a small record: for the budget.
+    static constexpr std::size_t buffer_bytes = SegmentShape{}.buffer;
 
     /// Throws Error(usage) if the directory is missing, not writable, in memory (tmpfs), or empty in `options`;
     /// Error(disk) if no file can be made in it. `files` lets tests fail the k-th call.
-    SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files = system_files());
+    SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files = system_files(),
+               const SegmentShape& shape = {});
     ~SpillStore();
     SpillStore(const SpillStore&) = delete;
     SpillStore& operator=(const SpillStore&) = delete;
