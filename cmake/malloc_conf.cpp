@@ -1,10 +1,10 @@
-// Compiled into each executable that links spillway::jemalloc: jemalloc reads its settings from this symbol before main.
-// The environment variable MALLOC_CONF still has the last word.
+// Compiled into each executable that links spillway::jemalloc: jemalloc reads its settings from this symbol before
+// main. The environment variable MALLOC_CONF still has the last word.
 //
 // dirty_decay_ms:60000: candidates are made and dropped all the time, and an allocator that returns their pages faults
 // them in again. With decay 0, churning candidates took 2.2 times the wall time and 18 times the page faults of the
-// default of 10 s, and the default 5 times the faults of never. A minute keeps the pages of a running pipeline and still
-// returns those of an idle host.
+// default of 10 s, and the default 5 times the faults of never. A minute keeps the pages of a running pipeline and
+// still returns those of an idle host.
 //
 // muzzy_decay_ms:0: after that minute the pages really go, so that the resident set tells the governor the truth.
 //
