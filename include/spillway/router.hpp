@@ -1,9 +1,9 @@
 // Decides, for each batch of a stage with two forms, whether the CPU or a device takes it.
 //
 //     Router router(options);
-//     Choice choice = router.decide({.now = now, .busy = load.value(), .batch_cells = 4096, ...});
+//     std::size_t cells = router.cells_device_may_take(waiting);
+//     Choice choice = router.decide({.now = now, .busy = load.value(), .batch_cells = cells, ...});
 //     if (choice.side == Side::device) {
-//         std::size_t cells = router.cells_device_may_take(waiting);
 //         try {
 //             ... pack, launch, synchronise, unpack ...
 //             router.record_device(cells, cost);
@@ -77,7 +77,8 @@ enum class Why : std::uint8_t {
     low_load,    ///< The CPU does it alone.
     kept,        ///< The side stays as it is.
     switched,    ///< The other side has become cheaper.
-    last_cells,  ///< The CPUs will be done with all that remains before the device would be with this batch.
+    last_cells,  ///< The CPUs would be done with all that remains before the device would be with this batch, and the
+                 ///< last switch still holds: the rest of the hold is spent on the CPU.
     trial,       ///< One of the first batches of this size, to measure the device.
     exploration, ///< One that may be dearer, to see whether the measurements still hold.
     half_open,   ///< To see whether a device that was down works again.
@@ -100,8 +101,9 @@ struct DeviceCost {
 
 /// What lies before a stage, for those who share it out.
 struct Waiting {
-    std::size_t cells = 0;        ///< Queued.
-    std::size_t free_staging = 0; ///< Cells that staging not in use can take. For workers: of all devices.
+    std::size_t cells = 0;   ///< Queued.
+    std::size_t staging = 0; ///< Cells. For a feeder: of the staging that it is about to fill. For a worker: of all
+                             ///< staging of all devices, in use or not.
     std::size_t idle_workers = 0; ///< That have nothing else to do.
 };
 
@@ -172,15 +174,16 @@ public:
     void device_ok(std::size_t device = 0) noexcept;
 
     [[nodiscard]] bool down(std::size_t device = 0) const noexcept;
-    /// The side that the device is on, its last batch's exceptions (trial, last cells) left out.
+    /// The side that the device is on: exceptions for a batch (trial, last cells) left out.
     [[nodiscard]] Side side(std::size_t device = 0) const noexcept;
-    /// `full` cells, halved as often as failures told to, at least one tile.
+    /// `full` cells, halved as often as failures told to, at least one tile. A device begins with one tile, and then
+    /// has at most four times the largest batch that it was measured with.
     [[nodiscard]] std::size_t batch_cells(std::size_t full, std::size_t device = 0) const noexcept;
 
-    /// How many cells a feeder whose batch goes to the device may take: what free staging holds, but one tile is left
-    /// for each worker that has nothing else, and no more than batch_cells(free staging).
+    /// How many cells a feeder may take: what the staging holds, but one tile is left for each worker that has nothing
+    /// else, and no more than batch_cells(staging). Ask it before decide(), whose batch it is.
     [[nodiscard]] std::size_t cells_device_may_take(const Waiting& waiting, std::size_t device = 0) const noexcept;
-    /// How many cells a worker may take. While a device takes batches: whole tiles beyond what free staging holds, and
+    /// How many cells a worker may take. While a device takes batches: whole tiles beyond what all staging holds, and
     /// at least one tile where the worker itself has nothing else. Else: all.
     [[nodiscard]] std::size_t cells_worker_may_take(const Waiting& waiting, bool has_nothing_else) const noexcept;
 

@@ -40,20 +40,27 @@ public:
         return load(log2_of(cells)).samples >= trusted_samples;
     }
 
-    /// Nanoseconds for a batch of so many cells; none: nothing has been recorded. Sizes that are not trusted go by the
-    /// nearest that is, else by the nearest of which anything is known.
+    /// Nanoseconds for a batch of so many cells; none: nothing has been recorded. A size that has not been recorded
+    /// goes by the nearest that has, trusted or not: a few samples of half the size say more than many of a hundredth,
+    /// where what a launch costs is all there is to see.
     [[nodiscard]] std::optional<double> expected(std::size_t cells) const noexcept {
         const std::size_t at = log2_of(cells);
-        for (const std::uint32_t least : {trusted_samples, 1U}) {
-            for (std::size_t distance = 0; distance < sizes; ++distance) {
-                // The larger first: its fixed costs are spread as thinly as those of a batch that is not yet full.
-                if (at + distance < sizes && load(at + distance).samples >= least)
-                    return static_cast<double>(load(at + distance).mean) * static_cast<double>(cells);
-                if (distance <= at && load(at - distance).samples >= least)
-                    return static_cast<double>(load(at - distance).mean) * static_cast<double>(cells);
+        for (std::size_t distance = 0; distance < sizes; ++distance) {
+            // The larger first: what a batch costs beside its cells is spread more thinly there.
+            for (const std::size_t size : {at + distance, at - distance}) { // below 0 wraps to beyond sizes
+                if (size < sizes && load(size).samples > 0)
+                    return static_cast<double>(load(size).mean) * static_cast<double>(cells);
             }
         }
         return std::nullopt;
+    }
+
+    /// At least twice the largest batch recorded, and in the next power of two; 0: nothing has been recorded.
+    [[nodiscard]] std::size_t next_size() const noexcept {
+        for (std::size_t i = sizes; i-- > 0;) {
+            if (load(i).samples > 0) return std::size_t{1} << std::min(i + 2, sizes - 1);
+        }
+        return 0;
     }
 
     [[nodiscard]] std::vector<MeasuredRate> rates() const {

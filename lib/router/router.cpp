@@ -4,7 +4,6 @@
 #include "router/rate_table.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace spillway {
@@ -55,6 +54,7 @@ struct Router::DeviceState {
 
     // The feeder's alone.
     std::uint32_t held = 0;           // decisions until the side may change again
+    bool refused = false;             // for the rest of the hold
     std::uint64_t since_explored = 0; // decisions
     std::uint32_t failures_in_row = 0, successes_in_row = 0;
     std::size_t last_batch = 0; // cells that a batch would have had without halving
@@ -65,6 +65,7 @@ struct Router::DeviceState {
         // Not a switch: nobody chose it. Once it works again it may be chosen at once, its rates are known.
         side.store(Side::cpu, relaxed);
         held = 0;
+        refused = false;
         count(times_down);
         retry_at = now + retry_wait;
         retry_wait = retry_wait < options.longest_retry / 2 ? retry_wait * 2 : options.longest_retry;
@@ -104,6 +105,7 @@ Choice Router::decide(const Load& load, std::size_t device) {
     if (choice.why == Why::switched) {
         state.side.store(choice.side, relaxed);
         state.held = options_.hold;
+        state.refused = false;
         count(state.switches);
     }
     count(state.by_why[static_cast<std::size_t>(choice.why)]);
@@ -130,15 +132,21 @@ Choice Router::choose(const Load& load, DeviceState& state) const {
     const std::size_t queued = saturating_add(load.cells_ahead, batch);
     const std::optional<double> batch_on_cpu = cpu_->rates.expected(batch);
     if (!batch_on_cpu || batch == 0) return {Side::cpu, Why::unknown};
-    const double cpu_cell =
-        *batch_on_cpu / static_cast<double>(batch) / static_cast<double>(std::max<std::size_t>(load.workers, 1));
-    const double cpu_queued = cpu_cell * static_cast<double>(queued);
-    const double cpu_all = cpu_cell * static_cast<double>(std::max(load.cells_remaining, queued));
+    const double cell = *batch_on_cpu / static_cast<double>(batch); // of one worker
+    const std::size_t workers = std::max<std::size_t>(load.workers, 1);
+    // A tile is not split, so a few tiles do not occupy all workers: taken as if they did, one tile would look cheaper
+    // on idle CPUs than on a device that does it in a fifth of a worker's time, and the side would change back and
+    // forth.
+    const auto on_cpus = [&](std::size_t cells) {
+        const std::size_t tiles = cells / options_.tile_cells + (cells % options_.tile_cells == 0 ? 0 : 1);
+        return cell * static_cast<double>(cells) / static_cast<double>(std::min(workers, tiles));
+    };
+    const double cpu_queued = on_cpus(queued);
+    const double cpu_all = on_cpus(std::max(load.cells_remaining, queued));
 
     const std::optional<double> batch_on_device = state.totals.expected(batch);
     const bool saturated = load.busy > options_.high;
     if (!batch_on_device) {
-        // The first batch of all goes alone: it may turn out to be very slow.
         if (saturated && load.cells_in_flight == 0) return {Side::device, Why::trial};
         return {Side::cpu, Why::unknown};
     }
@@ -146,11 +154,17 @@ Choice Router::choose(const Load& load, DeviceState& state) const {
     const double on_device = in_flight + *batch_on_device;
 
     if (state.side.load(relaxed) == Side::device) {
+        if (state.held > 0) {
+            // Near the end of all work a slow device would keep everyone waiting. Once it is refused, it stays so: what
+            // is known to remain goes up and down where the source is slow.
+            if (cpu_all < options_.switch_cost * on_device) state.refused = true;
+            return state.refused ? Choice{Side::cpu, Why::last_cells} : Choice{Side::device, Why::kept};
+        }
         // Above the low threshold the CPUs have other things to do, so the device helps as long as it is done with this
         // batch before they are done with everything. Below it they could do what is queued at once.
         const double on_cpu = load.busy < options_.low ? cpu_queued : cpu_all;
-        if (on_cpu >= options_.switch_cost * on_device) return {Side::device, Why::kept};
-        return {Side::cpu, state.held == 0 ? Why::switched : Why::last_cells};
+        if (state.refused || on_cpu < options_.switch_cost * on_device) return {Side::cpu, Why::switched};
+        return {Side::device, Why::kept};
     }
 
     const Why stays = load.busy < options_.low ? Why::low_load : Why::kept;
@@ -236,21 +250,26 @@ Side Router::side(std::size_t device) const noexcept {
 
 std::size_t Router::batch_cells(std::size_t full, std::size_t device) const noexcept {
     if (device >= devices_.size()) return full;
+    // The first batch of all may turn out to be very slow, and what it says of one many times as large is a guess.
+    const std::size_t most = std::max(devices_[device]->totals.next_size(), options_.tile_cells);
     const std::uint32_t halvings = std::min(devices_[device]->halvings.load(relaxed), 63U);
-    return std::max(full >> halvings, std::min(full, options_.tile_cells));
+    return std::min(most, std::max(full >> halvings, std::min(full, options_.tile_cells)));
 }
 
 std::size_t Router::cells_device_may_take(const Waiting& waiting, std::size_t device) const noexcept {
     if (waiting.idle_workers > waiting.cells / options_.tile_cells) return 0;
     const std::size_t left_for_workers = waiting.idle_workers * options_.tile_cells;
-    return std::min(waiting.cells - left_for_workers, batch_cells(waiting.free_staging, device));
+    return std::min(waiting.cells - left_for_workers, batch_cells(waiting.staging, device));
 }
 
 std::size_t Router::cells_worker_may_take(const Waiting& waiting, bool has_nothing_else) const noexcept {
     const bool shared =
         std::any_of(devices_.begin(), devices_.end(), [](const auto& d) { return d->takes.load(relaxed); });
     if (!shared) return waiting.cells;
-    const std::size_t left = waiting.cells - std::min(waiting.cells, waiting.free_staging);
+    // All staging, not what is free of it: staging comes free in a moment, and must then find a batch that is worth its
+    // launch. Were only the free staging's cells left, workers would take what comes while a batch of a single tile is
+    // under way, and the next would be of a single tile again.
+    const std::size_t left = waiting.cells - std::min(waiting.cells, waiting.staging);
     const std::size_t whole_tiles = left - left % options_.tile_cells;
     return has_nothing_else ? std::max(whole_tiles, std::min(waiting.cells, options_.tile_cells)) : whole_tiles;
 }
