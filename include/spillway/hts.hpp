@@ -13,15 +13,17 @@
 //     vcf.commit();                                                      // without this no file appears
 //
 // What is shared: an AlignmentFile (header, BAM index, CRAM reference) and a Reference, both immutable in use and safe
-// from any thread. What is not: a ReadStream and a VcfWriter, one thread at a time each. Open descriptors: an
-// AlignmentFile 1 (2 for CRAM), each ReadStream 1 (while it is opened 2), a Reference 1, a VcfWriter 1. htslib writes
-// its own messages to stderr and reads its own environment; nothing here changes a global of it. CRAM is decoded with
-// the given FASTA alone: see AlignmentFile::open.
+// from any thread. What is not: a ReadStream and a VcfWriter, one thread at a time each.
+//
+// Open descriptors: an AlignmentFile 1 (3 for CRAM), each ReadStream 1 (while it is opened 2), a Reference 1, a
+// VcfWriter 1.
+//
+// htslib writes its own messages to stderr; nothing here changes a global of it or the environment. CRAM is decoded
+// with the given FASTA alone: see AlignmentFile::open.
 #pragma once
 
 #include "spillway/error.hpp"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -124,13 +126,16 @@ private:
 /// Cuts the wanted intervals into spans that are each decoded once, by one task.
 /// The spans are sorted and disjoint and cover the wanted intervals; small intervals near each other share one span,
 /// which then covers the gaps between them too. A span is about `length` long, less where the index says that more than
-/// 64 MiB of compressed reads lie in it, more for CRAM where it would hold only a few slices. Where a contig is cut,
+/// `bytes` of compressed reads lie in it, more for CRAM where it would hold only a few slices. Where a contig is cut,
 /// the cut lies `margin` after a multiple of 16,384 (the window of the index) for BAM and inside a slice for CRAM, so
 /// that a task that seeks its span widened by `margin` on both sides decodes next to nothing twice. Without an index
 /// the result is merged(intervals).
 struct SpanOptions {
     std::int64_t length = 1'000'000; ///< In bases, > 0.
     std::int64_t margin = 0;         ///< By how much the caller widens a span when it seeks, in bases.
+    /// Compressed bytes of reads in a span, at most, as far as the index tells them apart (a window, a slice). More
+    /// than the default keep one worker busy for seconds while others idle at the end of a run.
+    std::int64_t bytes = std::int64_t{64} << 20;
 };
 [[nodiscard]] std::vector<Interval> decode_spans(const AlignmentFile& file, std::vector<Interval> wanted,
                                                  SpanOptions options = {});

@@ -9,8 +9,6 @@ namespace {
 
 /// The linear index of a BAM has one entry for each window of this many bases (SAM specification, section 5.1.3).
 constexpr std::int64_t window = 16'384;
-/// More compressed bytes than this in a span keep one worker busy for seconds while others idle at the end of a run.
-constexpr std::int64_t heavy = std::int64_t{64} << 20;
 /// A cut through a CRAM has its slice decoded twice: with this many slices to a span that is about 4%.
 constexpr std::size_t slices_in_span = 24;
 
@@ -102,24 +100,20 @@ private:
 };
 
 /// Cuts one stretch into spans.
-void cut_stretch(const Interval& stretch, const Cuts& cuts, std::int64_t length, std::vector<Interval>& result) {
-    std::int64_t begin = stretch.begin;
+void cut_stretch(const Interval& stretch, const Cuts& cuts, const SpanOptions& options, std::vector<Interval>& result) {
     // Thousands of contigs without reads are common: they are not worth a task for each piece.
-    if (cuts.bytes(stretch.begin, stretch.end) == 0) length = stretch.end - stretch.begin;
-    while (begin < stretch.end) {
-        std::int64_t size = length;
-        std::int64_t end = cuts.cut(std::max(begin + size, cuts.least_end(begin)));
-        // A heavy stretch is halved until it is light or as small as a window.
-        while (std::min(end, stretch.end) - begin > 2 * window &&
-               cuts.bytes(begin, std::min(end, stretch.end)) > heavy) {
-            size = std::min(end, stretch.end) - begin;
-            const std::int64_t halved = cuts.cut(begin + size / 2);
-            if (halved >= std::min(end, stretch.end)) break;
+    const bool empty = cuts.bytes(stretch.begin, stretch.end) == 0;
+    const std::int64_t length = empty ? stretch.end - stretch.begin : options.length;
+    for (std::int64_t begin = stretch.begin; begin < stretch.end;) {
+        std::int64_t end = std::min(cuts.cut(std::max(begin + length, cuts.least_end(begin))), stretch.end);
+        // What is too heavy is halved until it is light or cannot be cut.
+        while (cuts.bytes(begin, end) > options.bytes) {
+            const std::int64_t halved = cuts.cut(begin + (end - begin) / 2);
+            if (halved >= end) break;
             end = halved;
         }
         // A short rest is no span of its own.
-        if (stretch.end - end < length / 4) end = std::max(end, stretch.end);
-        end = std::min(end, stretch.end);
+        if (stretch.end - end < (end - begin) / 4) end = stretch.end;
         result.push_back({stretch.contig, begin, end});
         begin = end;
     }
@@ -136,9 +130,9 @@ std::unique_ptr<Cuts> cuts_of(const AlignmentFile::State& state, std::int32_t co
 } // namespace
 
 std::vector<Interval> decode_spans(const AlignmentFile& file, std::vector<Interval> wanted, SpanOptions options) {
-    if (options.length <= 0 || options.margin < 0)
+    if (options.length <= 0 || options.margin < 0 || options.bytes <= 0)
         throw Error(ErrorCode::usage, "cutting spans", file.path(),
-                    "the length must be positive, the margin not negative");
+                    "length and bytes must be positive, the margin not negative");
     std::vector<Interval> intervals = merged(std::move(wanted));
     if (!file.has_index()) return intervals;
     std::vector<Interval> result;
@@ -149,11 +143,11 @@ std::vector<Interval> decode_spans(const AlignmentFile& file, std::vector<Interv
             if (cuts->near(stretch.end, intervals[i].begin)) {
                 stretch.end = intervals[i].end;
             } else {
-                cut_stretch(stretch, *cuts, options.length, result);
+                cut_stretch(stretch, *cuts, options, result);
                 stretch = intervals[i];
             }
         }
-        cut_stretch(stretch, *cuts, options.length, result);
+        cut_stretch(stretch, *cuts, options, result);
     }
     return result;
 }

@@ -85,6 +85,21 @@ TEST_CASE("a BAM is cut behind window borders, by the margin") {
     for (std::size_t i = 1; i < spans.size(); ++i) CHECK((spans[i].begin - 500) % 16'384 == 0);
 }
 
+TEST_CASE("spans in which more bytes lie than allowed are cut") {
+    Fixture f;
+    for (const auto& file : f.files) {
+        const auto whole = static_cast<std::int64_t>(std::filesystem::file_size(file->path()));
+        const Intervals spans = hts::decode_spans(*file, {{0, 0, length}}, {.bytes = whole / 4});
+        CAPTURE(file->path(), spans.size());
+        // CRAM can be cut at its slices only, and one that is cut counts for both sides.
+        CHECK(spans.size() >= 4);
+        // Halving leaves at least about half of what is allowed.
+        CHECK(spans.size() <= 12);
+        check_cover(spans, {{0, 0, length}});
+        for (const hts::Interval& span : spans) CHECK(span.end - span.begin < length / 3);
+    }
+}
+
 TEST_CASE("small intervals near each other share spans, and tiles are decoded once") {
     Fixture f;
     Intervals tiles, exons;
