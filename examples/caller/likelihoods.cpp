@@ -24,7 +24,7 @@ constexpr std::int64_t max_period = 6;
 /// Phred of a homopolymer error by length, from 0; see gap_cost.
 constexpr std::array<std::int32_t, 17> homopolymer_costs = {2904, 2904, 2904, 2904, 2904, 2796, 2533, 2317, 2076,
                                                             1920, 1827, 1753, 1692, 1639, 1593, 1553, 1516};
-constexpr std::int32_t extension = 3 * unit;
+constexpr std::int32_t extension = 8 * unit;
 
 std::int32_t repeat_cost(std::int64_t period, std::int64_t length) {
     const std::int64_t units = length / period;

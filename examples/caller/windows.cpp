@@ -180,7 +180,7 @@ std::optional<Window> WindowMaker::pop() {
         if (held.block.get() != last) window.blocks.push_back(held.block); // reads come block by block
         last = held.block.get();
     }
-    std::ranges::sort(window.reads, {},
+    std::ranges::stable_sort(window.reads, {},
                       [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
     return window;
 }

@@ -357,6 +357,44 @@ TEST_CASE("a deletion at the right end of a run of A is called at the run's left
     CHECK(texts(called.records) == std::vector<std::string>{"c1:299 GA>G 0/1"});
 }
 
+TEST_CASE("a large insertion is called from reads that end in soft clips at it") {
+    const Control control;
+    const auto& g = control.genome;
+    Genome other;
+    other.random("x", 45, 77);
+    const std::string inserted = other.bases("x"), base = g.slice("c1", 500, 500);
+    const std::string haplotype = g.slice("c1", 301, 500) + inserted + g.slice("c1", 501, 700);
+    SamBuilder sam(g);
+    sam.read_group("rg1", "S1");
+    sam.cover("c1", {.from = 300, .to = 700}, {{}});
+    for (int i = 0; i < 40;
+         ++i) { // What bwa makes of 100 bases at each place: the longer side aligned, the other clipped.
+        const std::int64_t begin = 301 + 60 + 4 * i;
+        const std::string bases = haplotype.substr(static_cast<std::size_t>(begin - 301), 100);
+        const std::int64_t left = 500 - begin + 1, right = begin + 99 - 500 - 45;
+        ReadSpec read{.name = "i" + std::to_string(i), .contig = "c1", .bases = bases};
+        if (left >= right && left > 0 && left < 100) {
+            read.position = begin;
+            read.cigar = std::to_string(left) + "M" + std::to_string(100 - left) + "S";
+        } else if (left < 100 && right > 0) {
+            read.position = std::max<std::int64_t>(501, begin - 45);
+            const auto aligned = std::min<std::int64_t>(100, right);
+            read.cigar = aligned == 100 ? "100M" : std::to_string(100 - aligned) + "S" + std::to_string(aligned) + "M";
+        } else {
+            continue;
+        }
+        sam.read(read);
+    }
+    const auto called = control.call(sam);
+    REQUIRE(called.records.size() == 1);
+    CHECK(called.records[0].format.at("GT") == "0/1");
+    // Left-aligned, so its spelling may be turned; what it spells is the insertion.
+    const auto& r = called.records[0];
+    const std::string before = g.slice("c1", 1, r.position - 1);
+    const std::string after = g.slice("c1", r.position + static_cast<std::int64_t>(r.reference.size()), 1000);
+    CHECK(before + r.alternates + after == g.slice("c1", 1, 500) + inserted + g.slice("c1", 501, 1000));
+}
+
 TEST_CASE("neighbouring SNVs are two records, in cis and in trans") {
     const Control control;
     const auto& g = control.genome;

@@ -70,6 +70,11 @@ void make(Sample& sample, std::uint64_t seed) {
         coverage.step = 9;
         sam.cover("c1", coverage, {variants});
     }
+    for (int i = 0; i < 60; ++i) { // Clipped ends, several at a place.
+        const auto at = static_cast<std::int64_t>(500 + random() % 30 * 371);
+        sam.read({.name = "clip" + std::to_string(i), .contig = "c1", .position = at, .cigar = "60M40S"});
+        sam.read({.name = "begin" + std::to_string(i), .contig = "c1", .position = at + 60, .cigar = "40S60M"});
+    }
     sample.fasta = genome.write(sample.directory);
     sample.bam = sam.bam(sample.directory, "in.bam");
     sample.contig = std::make_shared<const std::string>(bases);
