@@ -2,6 +2,7 @@
 
 #include "base/chunked_array.hpp"
 #include "base/index_stack.hpp"
+#include "region/cutter.hpp"
 #include "region/poison.hpp"
 #include "spillway/error.hpp"
 
@@ -21,31 +22,16 @@ namespace {
 struct Entry {
     std::atomic<std::byte*> base{nullptr};
     std::atomic<std::size_t> bytes{0};
-    std::atomic<std::uint32_t> references{0}; ///< Pieces not given back; plus open_bias while it is being cut.
+    std::atomic<std::uint32_t> references{0}; ///< See cutter.hpp.
     std::atomic<std::uint32_t> next{0};       ///< Link of the free list that it is in.
 };
 
-/// More than the pieces of any region: while a region is being cut nobody counts its pieces, so that taking one is a
-/// single CAS; the pieces given back are counted down from here, and closing it leaves the exact number.
-constexpr std::uint32_t open_bias = 1U << 30U;
-constexpr std::size_t largest_region = std::size_t{128} << 20U; // Its pages must fit the 16 bits of Cut::page.
+constexpr std::size_t largest_region = std::size_t{128} << 20U;
+static_assert(largest_region / RegionPool::page_bytes <= Cutter<>::most_pages);
 constexpr std::size_t huge_page = std::size_t{2} << 20U;
 
-/// Where a cutter stands: one atomic word.
-struct Cut {
-    std::uint32_t region = RegionPiece::none;
-    std::uint32_t pieces = 0; ///< Cut off so far; 16 bits.
-    std::uint32_t page = 0;   ///< The first free one; 16 bits.
-
-    [[nodiscard]] std::uint64_t packed() const noexcept { return std::uint64_t{region} << 32U | pieces << 16U | page; }
-    [[nodiscard]] static Cut unpacked(std::uint64_t word) noexcept {
-        return {static_cast<std::uint32_t>(word >> 32U), static_cast<std::uint32_t>(word >> 16U) & 0xffffU,
-                static_cast<std::uint32_t>(word) & 0xffffU};
-    }
-};
-
-struct alignas(cache_line_pair) Cutter {
-    std::atomic<std::uint64_t> word{Cut{}.packed()};
+struct alignas(cache_line_pair) PaddedCutter {
+    Cutter<> cutter;
 };
 
 void check(const RegionOptions& options) {
@@ -85,7 +71,7 @@ struct RegionPool::State {
     RegionOptions options;
     ChunkedArray<Entry, 1024, 1024> entries; // 2 TiB in regions of 2 MiB.
     std::atomic<std::uint32_t> count{0};     // Entries handed out.
-    std::vector<Cutter> cutters;
+    std::vector<PaddedCutter> cutters;
     IndexStack<> idle_regions;   // Mapped, nobody's.
     IndexStack<> vacant_entries; // Not mapped.
     std::atomic<std::size_t> committed{0}, idle_bytes{0};
@@ -143,13 +129,14 @@ struct RegionPool::State {
         idle_regions.push(index, links());
     }
 
-    /// Acquire and release: who takes the last reference sees the ends of all uses before.
     void drop(std::uint32_t index, std::uint32_t references) noexcept {
-        if (entries[index].references.fetch_sub(references, std::memory_order_acq_rel) == references) recycle(index);
+        if (drop_references(entries[index].references, references)) recycle(index);
     }
 
-    void close(const Cut& cut) noexcept {
-        if (cut.region != RegionPiece::none) drop(cut.region, open_bias - cut.pieces);
+    void stop_cutting() noexcept {
+        for (PaddedCutter& each : cutters) {
+            each.cutter.stop([this](std::uint32_t index, std::uint32_t references) { drop(index, references); });
+        }
     }
 };
 
@@ -159,7 +146,6 @@ RegionPool::RegionPool(RegionOptions options) {
 }
 
 RegionPool::~RegionPool() {
-    for (Cutter& cutter : state_->cutters) state_->close(Cut::unpacked(cutter.word.exchange(Cut{}.packed())));
     trim(0);
 }
 
@@ -177,11 +163,7 @@ std::size_t RegionPool::region_bytes() const noexcept {
 
 std::size_t RegionPool::trim(std::size_t keep_bytes) noexcept {
     State& state = *state_;
-    if (keep_bytes == 0) {
-        for (Cutter& cutter : state.cutters) {
-            state.close(Cut::unpacked(cutter.word.exchange(Cut{}.packed(), std::memory_order_acq_rel)));
-        }
-    }
+    if (keep_bytes == 0) state.stop_cutting();
     std::size_t given_back = 0;
     while (idle() > keep_bytes) {
         const std::uint32_t index = state.idle_regions.pop(state.links());
@@ -202,33 +184,17 @@ RegionPiece RegionPool::take(std::size_t bytes, unsigned seat) {
         unpoison(address({index, 0}), bytes);
         return {index, 0};
     }
-    const auto pages = static_cast<std::uint32_t>(bytes / page_bytes);
-    std::atomic<std::uint64_t>& word = state.cutters[seat % state.cutters.size()].word;
-    std::uint64_t seen = word.load(std::memory_order_acquire);
-    for (;;) {
-        const Cut cut = Cut::unpacked(seen);
-        if (cut.region != RegionPiece::none && (cut.page + std::size_t{pages}) * page_bytes <= whole) {
-            // If the region was closed, drained, reused and is again cut at this very place meanwhile, the piece is
-            // free all the same.
-            const Cut after{cut.region, cut.pieces + 1, cut.page + pages};
-            if (!word.compare_exchange_weak(seen, after.packed(), std::memory_order_acq_rel,
-                                            std::memory_order_acquire)) {
-                continue;
-            }
-            const RegionPiece piece{cut.region, cut.page};
-            unpoison(address(piece), bytes);
-            return piece;
-        }
-        const std::uint32_t fresh = state.obtain();
-        state.entries[fresh].references.store(open_bias, std::memory_order_relaxed);
-        if (word.compare_exchange_strong(seen, Cut{fresh, 1, pages}.packed(), std::memory_order_acq_rel,
-                                         std::memory_order_acquire)) {
-            state.close(cut);
-            unpoison(address({fresh, 0}), bytes);
-            return {fresh, 0};
-        }
-        state.recycle(fresh); // Another thread opened one first: cut that.
-    }
+    const RegionPiece piece = state.cutters[seat % state.cutters.size()].cutter.take(
+        static_cast<std::uint32_t>(bytes / page_bytes), static_cast<std::uint32_t>(whole / page_bytes),
+        [&] {
+            const std::uint32_t index = state.obtain();
+            state.entries[index].references.store(open_bias, std::memory_order_relaxed);
+            return index;
+        },
+        [&](std::uint32_t index) { state.recycle(index); },
+        [&](std::uint32_t index, std::uint32_t references) { state.drop(index, references); });
+    unpoison(address(piece), bytes);
+    return piece;
 }
 
 void RegionPool::give(RegionPiece piece) noexcept {
