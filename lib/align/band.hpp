@@ -3,7 +3,7 @@
 //     BandAligner<std::int16_t> aligner(scores, Span::query);
 //     aligner.set_target(target);
 //     aligner.set_query(query);
-//     Alignment best = worst_alignment;
+//     Alignment best = worst_alignment();
 //     aligner.align({-4, 12}, best);     // best is the oracle's result if no path of that score leaves the band
 //
 // Why that holds. Let every path of the best score S lie in the band. A cell on such a path has its full-matrix value
