@@ -16,7 +16,7 @@ std::chrono::nanoseconds from_ms(double ms) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(ms * 1e6));
 }
 
-enum class Happens { arrival, made, aligned, packed, device_done, unpacked };
+enum class Happens { arrival, made, aligned, packed, copied, ran, unpacked };
 
 struct Event {
     double ms = 0;
@@ -100,7 +100,13 @@ private:
             poked_ = true;
             launch(event.subject);
             break;
-        case Happens::device_done:
+        case Happens::copied:
+            to_run_.push_back(event.subject);
+            if (to_run_.size() == 1) start_run();
+            break;
+        case Happens::ran:
+            to_run_.pop_front();
+            if (!to_run_.empty()) start_run();
             to_unpack_.push_back(event.subject);
             break;
         case Happens::unpacked:
@@ -121,14 +127,17 @@ private:
 
     void launch(std::size_t index) {
         Batch& batch = batches_[index];
-        const auto tiles = static_cast<double>(batch.tiles.size());
-        const double copy = world_.copy * tiles;
-        const double run = conditions_.device_fixed + conditions_.device_tile * tiles;
+        const double copy = world_.copy * static_cast<double>(batch.tiles.size());
         copy_until_ = std::max(copy_until_, now_) + copy;
-        run_until_ = std::max(run_until_, copy_until_) + run;
         batch.cost.copy = from_ms(copy);
+        plan(copy_until_ - now_, Happens::copied, index);
+    }
+
+    void start_run() {
+        Batch& batch = batches_[to_run_.front()];
+        const double run = conditions_.device_fixed + conditions_.device_tile * static_cast<double>(batch.tiles.size());
         batch.cost.run = from_ms(run);
-        plan(run_until_ - now_, Happens::device_done, index);
+        plan(run, Happens::ran, to_run_.front());
     }
 
     void end_batch(std::size_t index) {
@@ -261,10 +270,10 @@ private:
     std::deque<std::uint32_t> queue_, redo_;
 
     std::vector<Batch> batches_;
-    std::deque<std::size_t> to_unpack_;
+    std::deque<std::size_t> to_run_, to_unpack_; // the front of to_run_ is running
     bool feeder_busy_ = false, poked_ = false;
     std::size_t in_use_ = 0, cells_in_flight_ = 0;
-    double copy_until_ = 0, run_until_ = 0;
+    double copy_until_ = 0;
     std::uint64_t ended_ = 0, decisions_ = 0;
     Side last_ = Side::cpu;
     std::deque<std::uint64_t> flips_;

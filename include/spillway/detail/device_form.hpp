@@ -80,9 +80,11 @@ template <class T, class F>
 class StagedForm final : public DeviceForm {
 public:
     explicit StagedForm(F f) : DeviceForm(true), f_(std::move(f)) {}
-    [[nodiscard]] std::size_t bytes(const Payload& payload) const override { return f_.bytes(payload.as<T>()); }
+    [[nodiscard]] std::size_t bytes(const Payload& payload) const override {
+        return static_cast<std::size_t>(f_.bytes(payload.as<T>()));
+    }
     [[nodiscard]] std::size_t header_bytes() const override {
-        if constexpr (HasHeaderBytes<F>) return f_.header_bytes();
+        if constexpr (HasHeaderBytes<F>) return static_cast<std::size_t>(f_.header_bytes());
         return 0;
     }
     void pack(std::span<Item> items, Staging& staging) override {
