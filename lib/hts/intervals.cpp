@@ -42,8 +42,8 @@ std::optional<std::int64_t> position(std::string_view text) {
         if (c == ',' && digits) continue;
         if (c < '0' || c > '9') return std::nullopt;
         digits = true;
+        if (value >= to_the_end / 10) return std::nullopt;
         value = value * 10 + (c - '0');
-        if (value > to_the_end) return std::nullopt;
     }
     return digits && text.back() != ',' ? std::optional(value) : std::nullopt;
 }
