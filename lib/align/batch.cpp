@@ -1,6 +1,9 @@
 #include "align/batch.hpp"
 
 #include <algorithm>
+#include <cstdlib>
+#include <limits>
+#include <utility>
 
 #include "align/detours.hpp"
 #include "align/ungapped.hpp"

@@ -1,5 +1,8 @@
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <iterator>
+
 #include "align/certificate.hpp"
 #include "align/detours.hpp"
 #include "align/exact_runs.hpp"

@@ -1,9 +1,10 @@
-// Random queries and targets of the kinds that break aligners, the same for the same seed.
+// Random queries and targets of the kinds that break aligners, the same for the same seed and compiler.
 //
 //     Pairs pairs(7);
 //     Pair pair = pairs.next();     // pair.query, pair.target, pair.kind
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <random>
@@ -22,7 +23,7 @@ class Pairs {
 public:
     explicit Pairs(std::uint64_t seed) : engine_(seed) {}
 
-    /// 0 to `below` - 1. Not a std distribution: those differ between standard libraries.
+    /// 0 to `below` - 1.
     std::size_t under(std::size_t below) { return static_cast<std::size_t>(engine_() % below); }
 
     std::string bases(std::size_t length, std::string_view alphabet) {
