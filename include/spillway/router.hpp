@@ -51,7 +51,7 @@ struct RouterOptions {
     double exploration = 0.02;  ///< Share of decisions, 0 to 0.5, that may try a device that is not in use.
     std::size_t tile_cells = 1; ///< Cells of the smallest batch that is worth taking, at least 1.
     std::uint32_t failures_to_down = 3;   ///< Failures in a row that take the device down, at least 1; lost: one.
-    std::uint32_t successes_to_grow = 16; ///< Batches in a row that undo one halving, at least 1.
+    std::uint32_t successes_to_grow = 16; ///< Batches in a row that double it again, at least 1.
     std::chrono::nanoseconds retry = std::chrono::seconds(1); ///< From down to the first new try; then doubled.
     std::chrono::nanoseconds longest_retry = std::chrono::seconds(60); ///< At least `retry`.
 };
@@ -167,8 +167,8 @@ public:
     /// The device did a batch. Follow it with device_ok().
     void record_device(std::size_t cells, const DeviceCost& cost, std::size_t device = 0) noexcept;
 
-    /// The batch goes to the CPU. Halves what the device is given; takes it down where the fault is sticky (lost,
-    /// no_driver) or repeats. no_driver is for good.
+    /// The batch goes to the CPU. The next have at most half the cells of the last one given to the device. Takes it
+    /// down where the fault is sticky (lost, no_driver) or repeats. no_driver is for good.
     void device_failed(DeviceFault fault, std::chrono::nanoseconds now, std::size_t device = 0) noexcept;
     /// A batch came through: a device that was half-open is up again, and halved batches grow back in time.
     void device_ok(std::size_t device = 0) noexcept;
@@ -176,8 +176,8 @@ public:
     [[nodiscard]] bool down(std::size_t device = 0) const noexcept;
     /// The side that the device is on: exceptions for a batch (trial, last cells) left out.
     [[nodiscard]] Side side(std::size_t device = 0) const noexcept;
-    /// `full` cells, halved as often as failures told to, at least one tile. A device begins with one tile, and then
-    /// has at most four times the largest batch that it was measured with.
+    /// The largest batch to give to the device, at most `full` cells: what failures have halved it to, but one tile. A
+    /// device begins with one tile, and then has at most four times the largest batch that it was measured with.
     [[nodiscard]] std::size_t batch_cells(std::size_t full, std::size_t device = 0) const noexcept;
 
     /// How many cells a feeder may take: what the staging holds, but one tile is left for each worker that has nothing

@@ -44,8 +44,8 @@ struct Router::DeviceState {
     // Read by any thread.
     std::atomic<Health> health{Health::up};
     std::atomic<Side> side{Side::cpu};
-    std::atomic<bool> takes{false}; // its last batch went to the device, and not as an exception
-    std::atomic<std::uint32_t> halvings{0};
+    std::atomic<bool> takes{false};                // its last batch went to the device, and not as an exception
+    std::atomic<std::size_t> most_cells{SIZE_MAX}; // of a batch, after failures
     RateTable totals, runs;
     std::atomic<std::uint64_t> decisions{0}, to_device{0}, switches{0}, times_down{0}, batches{0}, cells{0};
     std::array<std::atomic<std::uint64_t>, whys> by_why{};
@@ -57,7 +57,7 @@ struct Router::DeviceState {
     bool refused = false;             // for the rest of the hold
     std::uint64_t since_explored = 0; // decisions
     std::uint32_t failures_in_row = 0, successes_in_row = 0;
-    std::size_t last_batch = 0; // cells that a batch would have had without halving
+    std::size_t last_batch = 0; // cells of the last one given to the device
     nanoseconds retry_at{0}, retry_wait{0};
 
     void go_down(nanoseconds now, const RouterOptions& options) noexcept {
@@ -99,7 +99,6 @@ Choice Router::decide(const Load& load, std::size_t device) {
     count(state.decisions);
     ++state.since_explored;
     if (state.held > 0) --state.held;
-    state.last_batch = load.batch_cells;
     const Choice choice = choose(load, state);
     if (choice.why == Why::exploration) state.since_explored = 0;
     if (choice.why == Why::switched) {
@@ -109,7 +108,10 @@ Choice Router::decide(const Load& load, std::size_t device) {
         count(state.switches);
     }
     count(state.by_why[static_cast<std::size_t>(choice.why)]);
-    if (choice.side == Side::device) count(state.to_device);
+    if (choice.side == Side::device) {
+        count(state.to_device);
+        state.last_batch = load.batch_cells;
+    }
     state.takes.store(choice.side == Side::device && (choice.why == Why::kept || choice.why == Why::switched), relaxed);
     return choice;
 }
@@ -207,9 +209,8 @@ void Router::device_failed(DeviceFault fault, nanoseconds now, std::size_t devic
     count(state.failures[static_cast<std::size_t>(fault)]);
     state.takes.store(false, relaxed);
     state.successes_in_row = 0;
-    const std::uint32_t halvings = state.halvings.load(relaxed);
-    const bool smallest = batch_cells(state.last_batch, device) <= options_.tile_cells;
-    if (!smallest) state.halvings.store(halvings + 1, relaxed);
+    const bool smallest = state.last_batch <= options_.tile_cells;
+    state.most_cells.store(std::max(state.last_batch / 2, options_.tile_cells), relaxed);
     if (fault == DeviceFault::no_driver) {
         state.go_down(now, options_);
         state.health.store(Health::gone, relaxed);
@@ -233,8 +234,8 @@ void Router::device_ok(std::size_t device) noexcept {
     // time.
     state.successes_in_row = 0;
     state.retry_wait = options_.retry;
-    const std::uint32_t halvings = state.halvings.load(relaxed);
-    if (halvings > 0) state.halvings.store(halvings - 1, relaxed);
+    const std::size_t most = state.most_cells.load(relaxed);
+    state.most_cells.store(saturating_add(most, most), relaxed);
 }
 
 bool Router::down(std::size_t device) const noexcept {
@@ -251,9 +252,9 @@ Side Router::side(std::size_t device) const noexcept {
 std::size_t Router::batch_cells(std::size_t full, std::size_t device) const noexcept {
     if (device >= devices_.size()) return full;
     // The first batch of all may turn out to be very slow, and what it says of one many times as large is a guess.
-    const std::size_t most = std::max(devices_[device]->totals.next_size(), options_.tile_cells);
-    const std::uint32_t halvings = std::min(devices_[device]->halvings.load(relaxed), 63U);
-    return std::min(most, std::max(full >> halvings, std::min(full, options_.tile_cells)));
+    const DeviceState& state = *devices_[device];
+    const std::size_t most = std::min(state.totals.next_size(), state.most_cells.load(relaxed));
+    return std::min(full, std::max(most, options_.tile_cells));
 }
 
 std::size_t Router::cells_device_may_take(const Waiting& waiting, std::size_t device) const noexcept {

@@ -230,7 +230,7 @@ TEST_CASE("an average that was wrong is found out by exploring") {
         ++decisions;
         if (router.decide(load_of(0.9)).side == Side::device) measure_device(router, 100us, tile, 1);
     }
-    CHECK(decisions == 301); // five samples bring 2200 to below 2000, and the sixth comes at 300
+    CHECK(decisions == 251); // each sample counts as 2/3 of the average: the fifth, at 250, brings 2200 to 1980
 }
 
 TEST_CASE("off means off") {
@@ -257,15 +257,18 @@ TEST_CASE("each failure halves the batch down to one tile, and successes in a ro
         router.decide(load);
         router.device_failed(DeviceFault::out_of_memory, 0ns);
         sizes.push_back(router.batch_cells(64 * tile));
-        if (i == 0) CHECK_FALSE(router.down());
     }
     CHECK(sizes[0] == 32 * tile);
     CHECK(sizes[1] == 16 * tile);
     CHECK(sizes[5] == tile);
     CHECK(sizes[6] == tile);
     CHECK_FALSE(router.down()); // once with one tile
-    for (int i = 0; i < 16; ++i) router.device_ok();
-    CHECK(router.batch_cells(64 * tile) > tile);
+    for (int i = 0; i < 15; ++i) router.device_ok();
+    CHECK(router.batch_cells(64 * tile) == tile);
+    router.device_ok();
+    CHECK(router.batch_cells(64 * tile) == 2 * tile);
+    for (int i = 0; i < 16 * 64; ++i) router.device_ok();
+    CHECK(router.batch_cells(64 * tile) == 64 * tile);
     CHECK(router.report().devices[0].failures[static_cast<std::size_t>(DeviceFault::out_of_memory)] == 7);
 }
 
@@ -347,6 +350,7 @@ TEST_CASE("without a driver there is no retry") {
 
 TEST_CASE("the feeder leaves a tile for each worker that has nothing else") {
     Router router(options_with_tiles());
+    measure_cpu(router);
     measure_device(router, 1us, 64 * tile, 1);
     CHECK(router.cells_device_may_take({64 * tile, 16 * tile, 0}) == 16 * tile);
     CHECK(router.cells_device_may_take({10 * tile, 16 * tile, 0}) == 10 * tile);
@@ -355,6 +359,9 @@ TEST_CASE("the feeder leaves a tile for each worker that has nothing else") {
     CHECK(router.cells_device_may_take({4 * tile + 50, 16 * tile, 4}) == 50);
     CHECK(router.cells_device_may_take({3 * tile, 16 * tile, 4}) == 0);
     CHECK(router.cells_device_may_take({SIZE_MAX, 16 * tile, SIZE_MAX}) == 0);
+    Load load = load_of(0.9);
+    load.batch_cells = 16 * tile;
+    REQUIRE(router.decide(load).side == Side::device);
     router.device_failed(DeviceFault::out_of_memory, 0ns);
     CHECK(router.cells_device_may_take({64 * tile, 16 * tile, 0}) == 8 * tile);
 }
@@ -439,7 +446,9 @@ TEST_CASE("odd loads get an answer: no cells, no workers, as many cells as can b
     load.cells_remaining = SIZE_MAX;
     CHECK(router.decide(load) == device(Why::switched));
     load.cells_in_flight = SIZE_MAX;
-    CHECK(router.decide(load).side == Side::cpu);
+    CHECK(router.decide(load) == device(Why::kept));
+    load.cells_ahead = load.cells_remaining = 0;
+    CHECK(router.decide(load) == cpu(Why::last_cells));
 }
 
 TEST_CASE("the load is averaged over a tenth of a second of time, not of updates") {
@@ -478,9 +487,11 @@ TEST_CASE("workers record and ask while the feeder decides") {
         });
     }
     std::thread reporter([&] {
+        std::uint64_t decisions = 0;
         while (!over.load()) {
             const RouterReport report = router.report();
-            if (report.devices[0].to_device > report.devices[0].decisions + 1) std::abort();
+            if (report.devices[0].decisions < decisions) std::abort();
+            decisions = report.devices[0].decisions;
         }
     });
     for (int round = 0; round < rounds; ++round) {

@@ -165,7 +165,7 @@ TEST_CASE("with a device failing at every k-th batch all tiles are done once, in
     const double alone = simulate(world_of(with({"", 1, 1}), 4000), Policy::cpu_alone).seconds;
     for (const DeviceFault fault :
          {DeviceFault::out_of_memory, DeviceFault::launch_failed, DeviceFault::lost, DeviceFault::no_driver}) {
-        for (const std::uint64_t k : {1U, 2U, 3U, 5U, 7U, 16U, 17U, 40U, 100U}) {
+        for (const std::uint64_t k : {1U, 2U, 3U, 5U, 7U, 16U, 17U, 40U}) {
             CAPTURE(to_string(fault), k);
             World world = world_of(with({"", 1, 1}), 4000);
             world.fault = [=](std::uint64_t n) { return n % k == 0 ? std::optional(fault) : std::nullopt; };
@@ -197,10 +197,11 @@ TEST_CASE("with saturated CPUs, a long queue and a fast or slow device neither s
         REQUIRE(outcome.shares.size() > 5);
         for (std::size_t second = 1; second + 2 < outcome.shares.size(); ++second) {
             CAPTURE(second);
-            // Eight workers can do 800 tiles a second.
-            CHECK(outcome.shares[second].cpu > 700);
-            CHECK(static_cast<double>(outcome.shares[second].device) > 0.85 * 1000 / (curve.tile + curve.fixed / 64));
+            CHECK(outcome.shares[second].cpu > 700); // of the 800 that eight workers can do
+            CHECK(outcome.shares[second].device > 0);
         }
+        const double full_speed = 1000 / (curve.tile + curve.fixed / 64);
+        CHECK(static_cast<double>(outcome.on_device) > 0.9 * full_speed * outcome.seconds);
     }
 }
 
