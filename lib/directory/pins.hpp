@@ -22,7 +22,7 @@ class PinWord {
 public:
     /// Acquire: pairs with loaded()'s release, so that whoever holds a pin sees the payload.
     [[nodiscard]] Pin try_pin() noexcept {
-        std::uint64_t seen = word_.load(std::memory_order_acquire);
+        std::uint64_t seen = word_.load(std::memory_order_relaxed);
         for (;;) {
             switch (seen >> 32U) {
             case in_memory:

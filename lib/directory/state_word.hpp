@@ -76,8 +76,9 @@ public:
     // Steps of the owner. Only the thread that took the slot out of the free list, claimed it, or took it out of
     // Parked.
 
-    /// Free -> Filling.
-    void fill(std::uint16_t owner) noexcept { store({version(), 0, State::filling, Place::memory, owner}); }
+    /// Free -> Filling. Raises the version as well, so that what a scan saw of the slot's last tenant matches nothing
+    /// of this one.
+    void fill(std::uint16_t owner) noexcept { store({version() + 1, 0, State::filling, Place::memory, owner}); }
 
     /// Filling -> Claimed, when its maker carries it on itself.
     void carry(std::uint16_t owner) noexcept { store({version(), 0, State::claimed, Place::memory, owner}); }

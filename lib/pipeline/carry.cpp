@@ -334,11 +334,11 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     }
     std::size_t full = what.batch_cells;
     if (what.kind == Kind::batch && routers_[stage] != nullptr) {
-        // While the device takes batches, what its staging holds is its own.
+        // While devices take batches, what their staging holds is theirs.
         const auto queued =
             static_cast<std::size_t>(std::max<std::int64_t>(point.cells.load(std::memory_order_relaxed), 0));
         const Waiting waiting{.cells = queued,
-                              .free_staging = device_side_[stage].load(std::memory_order_relaxed) ? full : 0,
+                              .staging = feeders_.size() * Feeder::lanes_a_device * full,
                               .idle_workers = workers_.idle()};
         full = std::min(full, routers_[stage]->cells_worker_may_take(waiting, partial));
         if (full == 0) return false;
@@ -514,6 +514,7 @@ void Core::hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place
     const Hint hint{slot.index, slot.word.publish(static_cast<std::uint8_t>(stage), place)};
     points_[stage].queue.push(*seat.tokens[stage], {&hint, 1});
     workers_.notify(1);
+    if (routers_[stage] != nullptr) points_[stage].device_work.notify_all();
 }
 
 void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage) {
@@ -535,7 +536,7 @@ void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t st
     }
     points_[stage].queue.push(*seat.tokens[stage], hints);
     workers_.notify(hints.size());
-    if (routers_[stage] != nullptr) points_[stage].device_work.notify(static_cast<std::uint32_t>(feeders_.size()));
+    if (routers_[stage] != nullptr) points_[stage].device_work.notify_all();
 }
 
 } // namespace spillway::detail

@@ -41,7 +41,7 @@ SeatState::SeatState(Directory& directory, std::vector<StagePoint>& points, std:
 Core::Core(Plan& plan, Pool& pool, const Options& options)
     : plan_(plan), pool_(pool), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
       on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1), points_(plan.stages.size()),
-      seats_(Workers::max_seats), routers_(plan.stages.size()), device_side_(plan.stages.size()), stop_(options.stop) {
+      seats_(Workers::max_seats), routers_(plan.stages.size()), stop_(options.stop) {
     workers_.check_process();
     if (plan.stages.empty() || plan.stages.back()->kind != Kind::sink) {
         throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order() or each()");
@@ -233,6 +233,8 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
     Hint hint;
     {
         const Release release{pulling_};
+        if (source_done_.load(std::memory_order_relaxed))
+            throw Error(ErrorCode::usage, "pushing into " + plan_.name, "", "it is closed");
         Slot& slot = host_slots_.take();
         slot.word.fill(StateWord::max_owner - 1);
         try {
@@ -261,9 +263,18 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         } else {
             hint = {slot.index, slot.word.publish(0, Place::memory)};
         }
-        if (to_sink) drain_wanted_.store(true, std::memory_order_release);
+        if (to_sink) drain_wanted_.exchange(true, std::memory_order_release);
     }
-    if (sink_ != 0) points_[0].queue.push(hint);
+    if (sink_ != 0) {
+        try {
+            points_[0].queue.push(hint);
+        } catch (const std::bad_alloc&) {
+            record(Error(ErrorCode::memory, "pushing into " + plan_.name, "", "out of memory"),
+                   {}); // its place would never be passed
+            return false;
+        }
+        if (routers_[0] != nullptr) points_[0].device_work.notify_all();
+    }
     workers_.notify(1);
     return true;
 }
@@ -289,6 +300,7 @@ Progress Core::progress() const {
 
 void Core::tick() noexcept {
     governor_.tick(Clock::now());
+    room_.notify_all(); // memory may have come free without any candidate's doing
     const std::uint64_t table = directory_.bytes();
     governor_.charge(table -
                      table_charged_.exchange(table, std::memory_order_relaxed)); // one ticks at a time; it only grows

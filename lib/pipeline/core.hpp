@@ -180,7 +180,6 @@ private:
     std::vector<std::unique_ptr<SeatState>> seats_; // by seat index; each element is touched by its seat's thread only
 
     std::vector<std::unique_ptr<Router>> routers_; // by stage; of routed stages with a device
-    std::vector<std::atomic<bool>> device_side_;   // by stage: whether the last decision was for the device
     std::vector<std::unique_ptr<Feeder>> feeders_;
 
     Family root_;                                               // the source's items, in order

@@ -11,9 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Batches under way at once: one is being packed or unpacked while one is copied and one computed.
-constexpr std::size_t lanes_a_device = 3;
-
 /// Most of a device's free memory that is taken, in all lanes together.
 constexpr std::size_t most_staging = std::size_t{256} << 20U;
 
@@ -61,6 +58,8 @@ void Feeder::run() {
         core_.record(error, {});
     } catch (const std::exception& exception) {
         core_.record(Error(ErrorCode::runtime, "feeding " + device_->name(), "", exception.what()), {});
+    } catch (...) {
+        core_.record(Error(ErrorCode::runtime, "feeding " + device_->name(), "", "an exception of unknown type"), {});
     }
     lanes_.clear(); // the streams have synchronised before any payload is freed
     Seat mine{seat_};
@@ -134,25 +133,26 @@ bool Feeder::begin(SeatState& seat) {
     load_.update(now(), workers.threads() - std::min(idle, workers.threads()), workers.max_threads());
     std::size_t in_flight = 0;
     for (const std::unique_ptr<Lane>& lane : lanes_) in_flight += lane->cells;
-    const std::size_t full = router.batch_cells(stage.batch_cells, number_);
+    const Waiting waiting{
+        .cells = queued, .staging = stage.batch_cells, .idle_workers = std::min(idle, workers.threads())};
+    const std::size_t wanted = router.cells_device_may_take(waiting, number_);
+    if (wanted == 0) return false;
+    if (lanes_.size() == lanes_a_device &&
+        std::none_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->slots.empty(); })) {
+        return false;
+    }
     const Choice choice = router.decide({.now = now(),
                                          .busy = load_.value(),
-                                         .cells_ahead = queued > full ? queued - full : 0,
-                                         .batch_cells = std::min(full, queued),
+                                         .cells_ahead = queued - std::min(wanted, queued),
+                                         .batch_cells = wanted,
                                          .workers = workers.max_threads(),
                                          .cells_remaining = queued,
                                          .cells_in_flight = in_flight},
                                         number_);
-    core_.device_side_[stage_].store(choice.side == Side::device, std::memory_order_relaxed);
     if (choice.side == Side::cpu || !make_lanes()) return false;
     const auto free = std::find_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->slots.empty(); });
     if (free == lanes_.end()) return false;
     Lane& lane = **free;
-    std::size_t free_lanes = 0;
-    for (const std::unique_ptr<Lane>& other : lanes_) free_lanes += other->slots.empty() ? 1U : 0U;
-    const Waiting waiting{.cells = queued, .free_staging = free_lanes * stage.batch_cells, .idle_workers = 0};
-    const std::size_t wanted = std::min(router.cells_device_may_take(waiting, number_), full);
-    if (wanted == 0) return false;
     DeviceForm& form = *stage.device_form();
     core_.take_for_device(seat, stage_, wanted, lane.staging->size(), form);
     if (seat.carried.empty()) return false;

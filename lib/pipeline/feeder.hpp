@@ -23,6 +23,9 @@ struct SeatState;
 
 class Feeder {
 public:
+    /// Batches under way at once: one is being packed or unpacked while one is copied and one computed.
+    static constexpr std::size_t lanes_a_device = 3;
+
     /// The `number`-th device of the stage. `seat` belongs to this feeder alone.
     Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat);
     Feeder(const Feeder&) = delete;

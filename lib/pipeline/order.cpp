@@ -53,12 +53,12 @@ void Core::settle(SeatState& seat, Slot& slot, State state) {
     if (gathers) {
         seat.ended.push_back(&family);
     } else {
-        drain_wanted_.store(true, std::memory_order_release);
+        drain_wanted_.exchange(true, std::memory_order_release);
     }
 }
 
 void Core::request_drain() noexcept {
-    drain_wanted_.store(true, std::memory_order_release);
+    drain_wanted_.exchange(true, std::memory_order_release);
     workers_.notify(1);
 }
 
@@ -67,7 +67,7 @@ Slot* Core::drain(SeatState& seat, bool want_head) {
     Slot* head = nullptr;
     // Release: pairs with the exchange in the body, so that a walk that takes this request sees what was parked before
     // it.
-    drain_wanted_.store(true, std::memory_order_release);
+    drain_wanted_.exchange(true, std::memory_order_release);
     drain_.run(
         [&] {
             drain_wanted_.exchange(false, std::memory_order_acquire);
@@ -101,7 +101,10 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             if (!closed) {
                 starving_.store(&family, std::memory_order_relaxed);
                 // Above the hold mark its producer may be asleep, and is the only one who can go on.
-                if (governor_.verdict() == Verdict::hold) workers_.notify_all();
+                if (governor_.verdict() == Verdict::hold) {
+                    workers_.notify_all();
+                    room_.notify_all();
+                }
                 break;
             }
             emit(seat);
@@ -189,10 +192,9 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
     emit(seat);
     if (passed != passed_before) {
         passed_.store(passed, std::memory_order_relaxed);
-        if (throttled_.load(std::memory_order_relaxed)) {
-            room_.notify(1);
-            workers_.notify(1);
-        }
+        // Always: whoever found the window full may be on its way to sleep. A fence and a load each where nobody waits.
+        room_.notify_all();
+        workers_.notify(1);
     }
 }
 

@@ -225,7 +225,7 @@ void Workers::work_at(Desk& desk) {
             static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period)));
             tick_if_due(desk);
         } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) {
-            retired = retire(desk);
+            retired = !work_once(desk) && retire(desk); // the look that the event count asks of whoever leaves
         }
     }
     leave_all(desk);
@@ -256,15 +256,17 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         desk->works = {&work};
         desk->seen_version = works_version_.load(std::memory_order_relaxed);
     }
+    joined_.fetch_add(1, std::memory_order_relaxed);
     while (!done()) {
         if (work.run_some(desk->seat)) continue;
-        const auto ticket = events_.prepare_wait();
+        const auto ticket = joined_events_.prepare_wait();
         if (done() || work.run_some(desk->seat)) {
-            events_.cancel_wait();
+            joined_events_.cancel_wait();
             continue;
         }
-        events_.wait(ticket);
+        joined_events_.wait(ticket);
     }
+    joined_.fetch_sub(1, std::memory_order_relaxed);
     leave_all(*desk);
     const std::lock_guard lock(mutex_);
     desk->worker = {};

@@ -79,8 +79,14 @@ public:
     [[nodiscard]] bool is_worker() const noexcept;
 
     /// `pieces` more can be taken: wakes as many idle workers. Costs a fence and a load where none is idle.
-    void notify(std::size_t pieces) noexcept { events_.notify(static_cast<std::uint32_t>(pieces)); }
-    void notify_all() noexcept { events_.notify_all(); }
+    void notify(std::size_t pieces) noexcept {
+        events_.notify(static_cast<std::uint32_t>(pieces));
+        notify_joined();
+    }
+    void notify_all() noexcept {
+        events_.notify_all();
+        notify_joined();
+    }
 
     [[nodiscard]] Governor& governor() noexcept { return governor_; }
 
@@ -96,6 +102,12 @@ public:
 private:
     struct Desk; // a seat with its thread and the works it has joined
 
+    // Threads that joined serve one work only, so they must not take a wake-up that is meant for any worker. Relaxed:
+    // ordered by the fence that events_'s notify makes before, and by the one that join() makes when it prepares to
+    // wait.
+    void notify_joined() noexcept {
+        if (joined_.load(std::memory_order_relaxed) > 0) joined_events_.notify_all();
+    }
     void spawn(std::size_t count); // under mutex_; fewer where the system has no more
     void work_at(Desk& desk);
     bool work_once(Desk& desk);
@@ -108,6 +120,8 @@ private:
     pid_t process_;
     Governor governor_;
     EventCount<> events_;
+    std::atomic<std::uint32_t> joined_{0};
+    EventCount<> joined_events_;
     std::atomic<std::size_t> threads_{0};
     std::atomic<bool> closing_{false};
     std::atomic<std::uint64_t> works_version_{
