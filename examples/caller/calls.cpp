@@ -9,12 +9,34 @@ namespace caller {
 
 using spillway::hts::Interval;
 
+namespace {
+
+/// REF and ALT without the bases that both end in: equal for equal variants, whatever else their records hold.
+std::pair<std::string_view, std::string_view> trimmed(std::string_view reference, std::string_view alternate) {
+    while (!reference.empty() && !alternate.empty() && reference.back() == alternate.back()) {
+        reference.remove_suffix(1);
+        alternate.remove_suffix(1);
+    }
+    return {reference, alternate};
+}
+
+bool share_a_variant(const Call& a, const Call& b) {
+    if (a.contig != b.contig || a.position != b.position) return false;
+    for (const auto& x : a.alternates) {
+        for (const auto& y : b.alternates) {
+            if (trimmed(a.reference, x) == trimmed(b.reference, y)) return true;
+        }
+    }
+    return false;
+}
+
+} // namespace
+
 CallQueue::CallQueue(std::vector<Interval> wanted, Write write)
     : wanted_(std::move(wanted)), write_(std::move(write)) {}
 
 void CallQueue::push(std::int32_t contig, std::int64_t begin, std::vector<Call> calls) {
-    // A call of this or a later window begins at least here: a shift, and the base that VCF puts before an indel.
-    release(contig, begin - max_shift - 1);
+    release(contig, begin - calls_before);
     for (Call& call : calls) held_.push_back(std::move(call));
 }
 
@@ -28,15 +50,15 @@ void CallQueue::release(std::int32_t contig, std::int64_t before) {
     });
     std::vector<Call> calls(std::make_move_iterator(ready), std::make_move_iterator(held_.end()));
     held_.erase(ready, held_.end());
-    // Of calls at one position the surest is written: two windows have found one variant, or two views of one place.
+    // Two windows that were cut from one run, or that see into each other's flank, may find one variant: the surer call
+    // counts.
     std::ranges::sort(calls, {}, [](const Call& call) {
         return std::tuple(call.contig, call.position, -call.quality, call.reference, call.alternates);
     });
-    const Call* last = nullptr;
-    for (const Call& call : calls) {
-        const bool again = last != nullptr && last->contig == call.contig && last->position == call.position;
-        last = &call;
-        if (again) continue;
+    for (auto call_at = calls.cbegin(); call_at != calls.cend(); ++call_at) {
+        const Call& call = *call_at;
+        if (std::any_of(calls.cbegin(), call_at, [&](const Call& surer) { return share_a_variant(surer, call); }))
+            continue;
         const auto after = std::ranges::upper_bound(wanted_, std::pair(call.contig, call.position), {},
                                                     [](const Interval& i) { return std::pair(i.contig, i.begin); });
         if (after == wanted_.begin()) continue;

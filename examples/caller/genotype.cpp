@@ -75,7 +75,7 @@ void for_each_pair(std::size_t count, Visit&& visit) {
 struct Allele {
     std::int64_t reference = 0; ///< 0: nothing of it is here.
     std::string bases;
-    friend auto operator<=>(const Allele&, const Allele&) = default;
+    friend bool operator==(const Allele&, const Allele&) = default;
 };
 
 /// VCF's POS of a variant: indels take the base before them, or at the contig's begin the one after.

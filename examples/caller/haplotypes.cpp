@@ -121,8 +121,7 @@ std::vector<Sighting> sightings_of(const Window& window, const EvidenceRules& ru
         });
     }
     std::ranges::sort(sightings);
-    const auto doubles = std::ranges::unique(sightings);
-    sightings.erase(doubles.begin(), doubles.end());
+    sightings.erase(std::unique(sightings.begin(), sightings.end()), sightings.end());
     return sightings;
 }
 
@@ -327,8 +326,7 @@ Candidate make_candidate(const Window& window, const EvidenceRules& rules) {
     for (const auto& variants : combined)
         candidate.events.insert(candidate.events.end(), variants.begin(), variants.end());
     std::ranges::sort(candidate.events);
-    const auto doubles = std::ranges::unique(candidate.events);
-    candidate.events.erase(doubles.begin(), doubles.end());
+    candidate.events.erase(std::unique(candidate.events.begin(), candidate.events.end()), candidate.events.end());
     for (const auto& variants : combined) {
         auto built = build(candidate, variants, window.slice_end());
         if (!built) continue;

@@ -51,13 +51,13 @@ std::vector<Interval> wanted_by(const CallerOptions& options, const std::vector<
     return spillway::hts::merged(std::move(wanted));
 }
 
-/// Whether a call of a window may lie in a wanted interval: calls lie between its shifted begin and its end.
+/// Whether a call of a window may lie in a wanted interval.
 bool may_be_wanted(const Window& window, const std::vector<Interval>& wanted) {
-    const auto after = std::ranges::upper_bound(wanted, std::pair(window.contig, window.end), {},
+    const auto after = std::ranges::upper_bound(wanted, std::pair(window.contig, window.end + calls_after), {},
                                                 [](const Interval& i) { return std::pair(i.contig, i.begin); });
     if (after == wanted.begin()) return false;
     const Interval& last = *(after - 1);
-    return last.contig == window.contig && last.end > window.begin - max_shift - 1;
+    return last.contig == window.contig && last.end > window.begin - calls_before;
 }
 
 } // namespace
@@ -98,8 +98,8 @@ std::vector<Task> Inputs::tasks() const {
     std::vector<Interval> windows;
     for (const Interval& interval : wanted_) {
         const auto size = file_->contigs()[static_cast<std::size_t>(interval.contig)].length;
-        windows.push_back({interval.contig, std::max<std::int64_t>(0, interval.begin - longest_window),
-                           std::min(size, interval.end + max_shift + 1)});
+        windows.push_back({interval.contig, std::max<std::int64_t>(0, interval.begin - longest_window - calls_after),
+                           std::min(size, interval.end + calls_before)});
     }
     std::vector<Task> tasks;
     const auto spans = spillway::hts::decode_spans(

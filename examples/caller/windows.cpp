@@ -181,7 +181,7 @@ std::optional<Window> WindowMaker::pop() {
         last = held.block.get();
     }
     std::ranges::stable_sort(window.reads, {},
-                      [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
+                             [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
     return window;
 }
 

@@ -45,6 +45,10 @@ inline constexpr std::int64_t long_run = 256;
 inline constexpr std::int64_t max_evidence = max_indel + max_shift;
 inline constexpr std::int64_t longest_window = 5 * long_run + max_evidence;
 inline constexpr std::int64_t window_reach = longest_window + 3 * long_run + 2 * (join_gap + max_evidence) + flank;
+/// A window's calls lie from so far before its first evidence (assembly sees the flank; a shift; VCF's base before an
+/// indel) to the flank after its last.
+inline constexpr std::int64_t calls_before = flank + max_shift + 1;
+inline constexpr std::int64_t calls_after = flank;
 static_assert(join_gap + max_evidence < 3 * long_run && flank < join_gap);
 
 /// What counts as evidence of a variant.
