@@ -20,7 +20,10 @@ constexpr std::size_t children_ahead = 4;
 
 /// Where candidates are so small that groups are as large as they may be, a sleeper is woken only every so many pulls:
 /// a wake-up costs more than several such groups, and the source is busy most of the time.
-constexpr std::uint32_t small_pulls_a_wake = 32;
+constexpr std::uint32_t small_pulls_a_wake = 128;
+
+/// See carry().
+constexpr std::uint32_t groups_a_sample = 16;
 
 std::uint64_t between(Clock::time_point start, Clock::time_point end) noexcept {
     return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
@@ -56,7 +59,13 @@ bool Core::may_open() noexcept {
     if (starving_.load(std::memory_order_relaxed) == &root_) return true; // the head itself has not been made yet
     if (open >= window_ || governor_.verdict() == Verdict::hold) {
         throttled_.store(true, std::memory_order_relaxed);
-        return false;
+        // Pairs with the fence in walk(): either the drain sees that someone is held back, or this look sees what it
+        // passed.
+        StandardAtomics::fence_seq_cst();
+        if (opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed) >= window_ ||
+            governor_.verdict() == Verdict::hold) {
+            return false;
+        }
     }
     // Once it was full, let a part of the window pass before opening again, so that workers are not woken for one item
     // each.
@@ -451,10 +460,15 @@ bool Core::run_stage(SeatState& seat, std::size_t stage) {
 }
 
 void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
-    const auto start = Clock::now();
-    auto entered = start;
     const std::size_t first = stage;
     const std::size_t count = seat.carried.size();
+    // Full groups are of candidates so small that the clock would be a good part of their cost: one in so many stands
+    // for all.
+    const bool sampled = count == most_carried;
+    const bool timed = !sampled || ++seat.groups % groups_a_sample == 0;
+    const std::uint64_t stands_for = sampled ? groups_a_sample : 1;
+    const auto start = timed ? Clock::now() : Clock::time_point{};
+    auto entered = start;
     for (;; ++stage, inside = false) {
         const Stage& what = *plan_.stages[stage];
         if (what.kind == Kind::sink) {
@@ -483,9 +497,9 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
             for (const Slot* slot : seat.carried) cells += what.cells(slot->payload);
         }
         const bool some = run_stage(seat, stage);
-        const auto left = Clock::now();
-        seat.stages[stage].nanoseconds += between(entered, left);
-        if (routers_[stage] != nullptr)
+        const auto left = timed ? Clock::now() : entered;
+        seat.stages[stage].nanoseconds += stands_for * between(entered, left);
+        if (timed && routers_[stage] != nullptr)
             routers_[stage]->record_cpu(cells, std::chrono::nanoseconds(between(entered, left)));
         entered = left;
         if (inside) step_out(stage);
@@ -500,6 +514,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
             publish(seat, rest, stage + 1);
         }
     }
+    if (!timed) return;
     // Others read the average, and a lost update costs nothing. One sample moves it by at most a factor of two, so that
     // being descheduled in the middle of a group does not make groups of one.
     std::atomic<std::uint64_t>& average = points_[first].nanoseconds;

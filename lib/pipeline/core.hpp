@@ -69,7 +69,7 @@ struct SeatState {
     std::int64_t uncharged = 0; ///< Bytes not yet told to the governor.
     std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
     std::uint64_t random = 0;
-    std::uint32_t rounds = 0;
+    std::uint32_t rounds = 0, groups = 0; ///< Pulls, and groups carried.
 };
 
 class Core final : public Work, public Run {

@@ -192,9 +192,12 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
     emit(seat);
     if (passed != passed_before) {
         passed_.store(passed, std::memory_order_relaxed);
-        // Always: whoever found the window full may be on its way to sleep. A fence and a load each where nobody waits.
-        room_.notify_all();
-        workers_.notify(1);
+        // Pairs with the fence in may_open(): see there.
+        StandardAtomics::fence_seq_cst();
+        if (throttled_.load(std::memory_order_relaxed)) {
+            room_.notify_all();
+            workers_.notify(1);
+        }
     }
 }
 
