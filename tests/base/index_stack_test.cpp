@@ -1,15 +1,11 @@
 // The free list under every interleaving: an index is had by one thread at a time, and brings what was written with it.
 #include "base/index_stack.hpp"
-
-#include "base/chunked_array.hpp"
 #include "interleaving/simulation.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <array>
 #include <memory>
-#include <thread>
-#include <vector>
 
 namespace spillway::interleaving {
 namespace {
@@ -86,23 +82,6 @@ TEST_CASE("entries come back in random runs of three threads, none lost and none
         });
     });
     CHECK(outcome.failure == "");
-}
-
-TEST_CASE("a chunked array grows under many threads and moves nothing") {
-    ChunkedArray<std::atomic<int>, 16, 64> array;
-    std::vector<std::thread> threads;
-    for (int thread = 0; thread != 4; ++thread) {
-        threads.emplace_back([&] {
-            for (std::size_t i = 0; i != decltype(array)::max_size; ++i) {
-                array.make(i);
-                ++array[i];
-            }
-        });
-    }
-    for (auto& thread : threads) thread.join();
-    const std::atomic<int>* const first = &array[0];
-    for (std::size_t i = 0; i != decltype(array)::max_size; ++i) CHECK(array[i] == 4);
-    CHECK(first == &array[0]);
 }
 
 } // namespace
