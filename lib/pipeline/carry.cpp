@@ -56,7 +56,7 @@ void Core::step_out(std::size_t stage) noexcept {
 
 bool Core::may_open() noexcept {
     const std::uint64_t open = opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed);
-    if (starving_.load(std::memory_order_relaxed) == &root_) return true; // the head itself has not been made yet
+    if (open == 0) return true; // the head itself has not been made yet: it gets through whatever the memory
     if (open >= window_ || governor_.verdict() == Verdict::hold) {
         throttled_.store(true, std::memory_order_relaxed);
         // Pairs with the fence in walk(): either the drain sees that someone is held back, or this look sees what it
@@ -464,7 +464,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
     const std::size_t count = seat.carried.size();
     // Full groups are of candidates so small that the clock would be a good part of their cost: one in so many stands
     // for all.
-    const bool sampled = count == most_carried;
+    const bool sampled = count == most_carried && plan_.stages[first]->kind != Kind::batch;
     const bool timed = !sampled || ++seat.groups % groups_a_sample == 0;
     const std::uint64_t stands_for = sampled ? groups_a_sample : 1;
     const auto start = timed ? Clock::now() : Clock::time_point{};
@@ -499,7 +499,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
         const bool some = run_stage(seat, stage);
         const auto left = timed ? Clock::now() : entered;
         seat.stages[stage].nanoseconds += stands_for * between(entered, left);
-        if (timed && routers_[stage] != nullptr)
+        if (routers_[stage] != nullptr)
             routers_[stage]->record_cpu(cells, std::chrono::nanoseconds(between(entered, left)));
         entered = left;
         if (inside) step_out(stage);
