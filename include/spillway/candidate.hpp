@@ -42,9 +42,9 @@ namespace detail {
 
 /// How the type-erased core treats the payloads of one type.
 struct PayloadType {
-    bool plain; ///< Owns no heap: its slot is all that it takes.
+    bool plain;                                           ///< Owns no heap: its slot is all that it takes.
     void (*destroy)(void* object, bool on_heap) noexcept; ///< None: nothing to do.
-    std::size_t (*footprint)(const void* object); ///< Heap bytes, an estimate.
+    std::size_t (*footprint)(const void* object);         ///< Heap bytes, an estimate.
     void (*encode)(Writer& out, const void* object);
     void (*decode)(Reader& in, class Payload& payload); ///< Into an empty payload.
 };
@@ -73,7 +73,8 @@ public:
     }
 
     void reset() noexcept {
-        if (object_ != nullptr && type_->destroy != nullptr) type_->destroy(object_, object_ != static_cast<void*>(storage_));
+        if (object_ != nullptr && type_->destroy != nullptr)
+            type_->destroy(object_, object_ != static_cast<void*>(storage_));
         object_ = nullptr;
     }
 

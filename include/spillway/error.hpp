@@ -26,7 +26,7 @@ enum class ErrorCode {
 
 /// Thread safety: as a value. `what()` is "<doing>: <where>: <detail>" with empty parts left out.
 class Error : public std::exception {
-  public:
+public:
     /// `doing` is what was being done ("reading alignments"), `where` the file, region or read ("in.bam:chr20:1-500"),
     /// `detail` the cause and, where there is one, the remedy.
     Error(ErrorCode code, std::string doing, std::string where, std::string detail);
@@ -37,7 +37,7 @@ class Error : public std::exception {
     [[nodiscard]] const std::string& detail() const noexcept { return detail_; }
     [[nodiscard]] const char* what() const noexcept override { return message_.c_str(); }
 
-  private:
+private:
     ErrorCode code_;
     std::string doing_, where_, detail_, message_;
 };

@@ -31,11 +31,11 @@ struct GovernorOptions {
     std::uint64_t memory =
         0;            ///< Bytes the process may use beyond what it held at the start; 0: as much as the machine allows.
     double low = 0.5; ///< Below it, spilled payloads are fetched back ahead of need.
-    double spill_below = 0.65; ///< Spilling stops below it.
-    double spill_above = 0.8;  ///< Spilling starts above it.
-    double hold_above = 0.95;  ///< Sources are held above it.
-    bool watch_process = true; ///< Count resident memory beyond what is charged as well; off: only what is charged.
-    std::string system_root = {};///< Put before /proc and /sys: for tests.
+    double spill_below = 0.65;    ///< Spilling stops below it.
+    double spill_above = 0.8;     ///< Spilling starts above it.
+    double hold_above = 0.95;     ///< Sources are held above it.
+    bool watch_process = true;    ///< Count resident memory beyond what is charged as well; off: only what is charged.
+    std::string system_root = {}; ///< Put before /proc and /sys: for tests.
 };
 
 /// A snapshot for reports; all in bytes.
