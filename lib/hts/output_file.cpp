@@ -28,11 +28,15 @@ std::string resolved(const std::string& path) {
     return problem ? path : target.string();
 }
 
+std::string directory_of(const std::string& path) {
+    const std::size_t slash = path.rfind('/');
+    return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 } // namespace
 
 void sync_directory(const std::string& path) noexcept {
-    const std::size_t slash = path.rfind('/');
-    const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+    const std::string directory = directory_of(path);
     const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (descriptor < 0) return;
     static_cast<void>(::fsync(descriptor));
@@ -41,6 +45,20 @@ void sync_directory(const std::string& path) noexcept {
 
 void OutputFile::fail(int error, const char* doing) const {
     throw system_error(error, doing, path_ == "-" ? "standard output" : path_, ErrorCode::disk);
+}
+
+template <class Make>
+void OutputFile::name(Make make) {
+    // A name of this process that no file has; one may have been left by a process that had the same number.
+    const std::string stem = path_ + ".tmp-" + std::to_string(::getpid()) + "-";
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+        const std::string candidate = stem + std::to_string(attempt);
+        if (make(candidate)) {
+            temporary_ = candidate;
+            return;
+        }
+        if (errno != EEXIST) return;
+    }
 }
 
 OutputFile::OutputFile(std::string path, bool bgzip) : path_(std::move(path)), bgzip_(bgzip) {
@@ -57,12 +75,14 @@ OutputFile::OutputFile(std::string path, bool bgzip) : path_(std::move(path)), b
         if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, writing, path_, ErrorCode::disk);
         descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
     } else {
-        // A name of this process that no file has; one may have been left by a process that had the same number.
-        const std::string stem = path_ + ".tmp-" + std::to_string(::getpid()) + "-";
-        for (int attempt = 0; descriptor_ < 0 && attempt < 1000; ++attempt) {
-            temporary_ = stem + std::to_string(attempt);
-            descriptor_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-            if (descriptor_ < 0 && errno != EEXIST) break;
+        direct_ = false;
+        // Without a name until it is complete, so that not even a kill leaves a part behind. Some file systems cannot.
+        descriptor_ = ::open(directory_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        if (descriptor_ < 0) {
+            name([&](const std::string& candidate) {
+                descriptor_ = ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                return descriptor_ >= 0;
+            });
         }
     }
     if (descriptor_ < 0) throw system_error(errno, writing, path_, ErrorCode::disk);
@@ -121,6 +141,13 @@ void OutputFile::finish() {
     }
     if (!direct() && ::fsync(descriptor_) != 0) fail(errno, "syncing");
     finished_ = true;
+    if (!direct() && temporary_.empty()) {
+        const std::string nameless = "/proc/self/fd/" + std::to_string(descriptor_);
+        name([&](const std::string& candidate) {
+            return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, candidate.c_str(), AT_SYMLINK_FOLLOW) == 0;
+        });
+        if (temporary_.empty()) fail(errno, "naming");
+    }
     if (owned_) {
         const int closed = ::close(descriptor_);
         descriptor_ = -1;

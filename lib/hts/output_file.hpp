@@ -8,8 +8,8 @@
 
 namespace spillway::hts {
 
-/// Writes to a temporary name beside the final one, until commit(). What is no regular file is written directly.
-/// One thread at a time. Every failure to write is Error(disk).
+/// Has no name until it is complete (a temporary one beside the final one where the file system knows no nameless
+/// files). What is no regular file is written directly. One thread at a time. Every failure to write is Error(disk).
 class OutputFile {
 public:
     OutputFile(std::string path, bool bgzip);
@@ -20,23 +20,26 @@ public:
     void write(std::string_view bytes);
     /// Where the next byte goes, as BGZF's virtual offset; only with bgzip.
     [[nodiscard]] std::uint64_t virtual_offset() const noexcept { return written_ << 16 | buffer_.size(); }
-    /// Writes what is buffered, the end-of-file block, and syncs; the file still has its temporary name.
+    /// Writes what is buffered, the end-of-file block, and syncs; the file then has its temporary name.
     void finish();
     /// finish(), then gives the file its final name.
     void commit();
 
     [[nodiscard]] const std::string& path() const noexcept { return path_; }
-    /// Where the bytes are until commit(); empty when written directly.
+    /// Where the bytes are between finish() and commit(); empty when written directly.
     [[nodiscard]] const std::string& temporary() const noexcept { return temporary_; }
-    [[nodiscard]] bool direct() const noexcept { return temporary_.empty(); }
+    [[nodiscard]] bool direct() const noexcept { return direct_; }
 
 private:
+    /// Calls make(candidate) with names until it is true, which makes the name ours, or fails for good (errno).
+    template <class Make>
+    void name(Make make);
     void flush();
     void put(std::string_view bytes);
     [[noreturn]] void fail(int error, const char* doing) const;
 
     std::string path_, temporary_;
-    bool bgzip_ = false, finished_ = false, owned_ = true;
+    bool bgzip_ = false, finished_ = false, owned_ = true, direct_ = true;
     int descriptor_ = -1;
     std::string buffer_; // bytes not yet written: a block's worth at most
     std::vector<char> block_;

@@ -8,9 +8,12 @@
 #include <clocale>
 #include <csignal>
 #include <cstring>
+#include <fcntl.h>
 #include <filesystem>
 #include <limits>
 #include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <htslib/tbx.h>
 
@@ -188,6 +191,26 @@ TEST_CASE("without commit nothing is left, and an old file stays as it was") {
     vcf.commit();
     CHECK(names_in(directory) == std::vector<std::string>{"old.vcf.gz", "old.vcf.gz.tbi"});
     CHECK(read_file(directory.file("old.vcf.gz.tbi")) != "index");
+}
+
+TEST_CASE("a process that is killed while it writes leaves no file") {
+    TemporaryDirectory directory;
+    const int probe = ::open(directory.path().c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0600);
+    if (probe < 0) {
+        WARN("this file system knows no nameless files");
+        return;
+    }
+    ::close(probe);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        hts::VcfWriter vcf(options_for(directory.file("calls.vcf.gz")));
+        for (std::int64_t begin = 0; begin < 20'000; ++begin) vcf.write(record(0, begin));
+        ::raise(SIGKILL);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(names_in(directory).empty());
 }
 
 TEST_CASE("a full disk is a disk error") {
