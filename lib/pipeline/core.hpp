@@ -159,7 +159,7 @@ private:
     void unpin(SeatState& seat, Family* family);
     void release_slab(SeatState& seat, Slot& slot);
 
-    static constexpr std::size_t most_carried = 32;   // keeps the items of a group in the first-level cache
+    static constexpr std::size_t most_carried = 64;   // keeps the items of a group in the first-level cache
     static constexpr std::size_t most_batched = 1024; // bounds what one batch may hold of the memory outside the marks
 
     Plan& plan_;
