@@ -41,7 +41,7 @@ inline constexpr std::size_t device_faults = 4;
 class DeviceError : public Error {
 public:
     /// `detail` is what the driver said, versions included where the fault is no_driver.
-    DeviceError(DeviceFault fault, std::string device, std::string detail);
+    DeviceError(DeviceFault fault, std::string device, const std::string& detail);
     [[nodiscard]] DeviceFault fault() const noexcept { return fault_; }
 
 private:

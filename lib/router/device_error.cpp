@@ -18,7 +18,7 @@ std::string_view to_string(DeviceFault fault) noexcept {
     return "unknown";
 }
 
-DeviceError::DeviceError(DeviceFault fault, std::string device, std::string detail)
+DeviceError::DeviceError(DeviceFault fault, std::string device, const std::string& detail)
     : Error(fault == DeviceFault::out_of_memory ? ErrorCode::memory : ErrorCode::runtime, "using a device",
             std::move(device), std::string(to_string(fault)) + (detail.empty() ? "" : ": ") + detail),
       fault_(fault) {}
