@@ -213,6 +213,12 @@ TEST_CASE("a device that is not in use is explored with one decision in fifty, w
     }
     CHECK(explored == std::vector<int>{50, 100, 150, 200, 250, 300, 350, 400, 450, 500});
     for (int i = 0; i < 500; ++i) REQUIRE(router.decide(load_of(0.9, 80 * tile)).side == Side::cpu); // 2000 us remain
+    Load working = load_of(0.9, 1000 * tile);
+    working.busy = 0.8;
+    working.cells_in_flight = tile;
+    CHECK(router.decide(working) == cpu(Why::kept)); // due, but one batch at a time
+    working.cells_in_flight = 0;
+    CHECK(router.decide(working) == device(Why::exploration));
     RouterOptions never = options_with_tiles();
     never.exploration = 0;
     Router without(never);
@@ -263,6 +269,9 @@ TEST_CASE("each failure halves the batch down to one tile, and successes in a ro
     CHECK(sizes[5] == tile);
     CHECK(sizes[6] == tile);
     CHECK_FALSE(router.down()); // once with one tile
+    for (int i = 0; i < 15; ++i) router.device_ok();
+    CHECK(router.batch_cells(64 * tile) == tile);
+    router.device_failed(DeviceFault::launch_failed, 0ns); // begins anew
     for (int i = 0; i < 15; ++i) router.device_ok();
     CHECK(router.batch_cells(64 * tile) == tile);
     router.device_ok();
