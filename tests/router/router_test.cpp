@@ -156,6 +156,16 @@ TEST_CASE("at low load the device keeps what it does unless the CPU is cheaper b
     CHECK(router.decide(load_of(0.1)) == cpu(Why::switched)); // 0.8 of 130 is 104
 }
 
+TEST_CASE("at low load the CPUs would have to do what is ahead as well") {
+    Router router(options_with_tiles());
+    put_on_device(router, 490us, 64);
+    Load load = load_of(0.1);
+    load.cells_ahead = 15 * tile; // 400 us for four workers, against 0.8 of 490
+    CHECK(router.decide(load) == device(Why::kept));
+    load.cells_ahead = 14 * tile; // 375 us
+    CHECK(router.decide(load) == cpu(Why::switched));
+}
+
 TEST_CASE("near the end of all work a slow device is refused, and stays so for the rest of the hold") {
     Router router(options_with_tiles());
     put_on_device(router, 1500us);
