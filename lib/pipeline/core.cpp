@@ -144,6 +144,7 @@ void Core::start_feeders(const Options& options) {
 
 void Core::start() {
     started_ = Clock::now();
+    futex_before_ = workers_.futex_calls();
     for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->start();
     const std::size_t known = plan_.source != nullptr ? plan_.source->size() : 0;
     if (stop_.stop_possible()) on_stop_.emplace(stop_, [this] { cancel(); });
@@ -368,7 +369,6 @@ void Core::fold(SeatState& seat) {
 }
 
 Report Core::finish() {
-    const std::uint64_t futex_before = 0;
     if (workers_.is_worker()) {
         workers_.join(*this, [this] { return over(); });
     } else {
@@ -396,7 +396,7 @@ Report Core::finish() {
         report_.spilled = spilled.records_written;
         report_.spilled_bytes = spilled.bytes_written;
     }
-    report_.futex_calls = workers_.futex_calls() - futex_before;
+    report_.futex_calls = workers_.futex_calls() - futex_before_;
     const GovernorFigures figures = governor_.figures();
     report_.memory_budget = static_cast<std::size_t>(figures.budget);
     report_.memory_peak = static_cast<std::size_t>(std::max(figures.peak, figures.tracked));

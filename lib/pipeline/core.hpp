@@ -218,6 +218,7 @@ private:
     std::atomic<std::int64_t> next_progress_{0};
     std::atomic<std::int64_t> next_trim_{0};
     std::size_t peak_threads_ = 0;
+    std::uint64_t futex_before_ = 0; // of the pool, when this run began
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;
     std::stop_token stop_;
     FreeSlots host_slots_{directory_}; // guarded by pulling_

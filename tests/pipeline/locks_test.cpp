@@ -83,15 +83,19 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
     std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
     const std::string scratch = ::mkdtemp(pattern.data());
     std::size_t emitted = 0;
+    std::atomic<int> workers{0};
     auto run = pipeline<int>("lock-free")
                    .source(std::views::iota(0, 4000))
                    .fan_out("children",
-                            [](const int& n) -> generator<std::vector<int>> {
+                            [&](const int& n, int&) -> generator<std::vector<int>> {
+                                while (workers < 3)
+                                    std::this_thread::yield(); // until all have started: starting may lock
                                 for (int i = 0; i < n % 5; ++i) {
                                     std::vector<int> child(2000, n);
                                     co_yield std::move(child);
                                 }
                             })
+                   .local([&] { return ++workers; })
                    .map("limited",
                         [](std::vector<int>& child) {
                             if (child[0] % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
