@@ -29,15 +29,17 @@ void reset(Alignment& alignment) {
 
 } // namespace
 
-BatchAligner::BatchAligner(std::string_view target, const Scores& scores, Span span) : scores_(scores), span_(span) {
+BatchAligner::BatchAligner(std::string_view target, const Scores& scores, Span span)
+    : scores_(scores), span_(span), band_(scores, span) {
     target_.assign(target);
+    band_.set_target(target_);
     index_.build(target_);
 }
 
 void BatchAligner::align(std::string_view query, Alignment& result) {
     reset(result);
     query_.assign(query);
-    narrow_has_query_ = wide_has_query_ = false;
+    band_.set_query(query_);
     if (query.empty()) {
         result.score = 0;
         return;
@@ -48,7 +50,7 @@ void BatchAligner::align(std::string_view query, Alignment& result) {
     }
     if (find_runs(query_, target_, index_, runs_) && align_certified(result)) return;
     reset(result);
-    align_in_band({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
+    band_.align({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
 }
 
 bool BatchAligner::align_certified(Alignment& result) {
@@ -66,14 +68,14 @@ bool BatchAligner::align_certified(Alignment& result) {
         const std::optional<Band> likely = likely_band();
         if (!likely) return false;
         reset(result);
-        align_in_band(*likely, result);
+        band_.align(*likely, result);
         if (!certified_bands(freedom = certificate.freedom(result.score))) return false;
         if (bands_.size() == 1 && bands_[0].low >= likely->low && bands_[0].high <= likely->high) return true;
     }
     reset(result);
     for (const Band& band : bands_) {
         if (freedom.gaps) {
-            align_in_band(band, result);
+            band_.align(band, result);
         } else if (align_ungapped(query_, target_, band.low, scores_, span_, trial_) && ends_better(trial_, result)) {
             std::swap(result, trial_);
         }
@@ -142,25 +144,6 @@ std::optional<Band> BatchAligner::likely_band() const {
     band.high = band.low + wanted - 1;
     if (wanted > likely_width) return std::nullopt;
     return band;
-}
-
-template <class Lane>
-void BatchAligner::align_in_band(std::optional<BandAligner<Lane>>& aligner, bool& has_query, Band band,
-                                 Alignment& best) {
-    if (!aligner) {
-        aligner.emplace(scores_, span_);
-        aligner->set_target(target_);
-    }
-    if (!has_query) aligner->set_query(query_);
-    has_query = true;
-    aligner->align(band, best);
-}
-
-void BatchAligner::align_in_band(Band band, Alignment& best) {
-    if (fits_16_bits(query_.size(), target_.size(), scores_))
-        align_in_band(narrow_, narrow_has_query_, band, best);
-    else
-        align_in_band(wide_, wide_has_query_, band, best);
 }
 
 } // namespace spillway

@@ -15,9 +15,9 @@
 #include <string_view>
 #include <vector>
 
-#include "align/band.hpp"
 #include "align/bases.hpp"
 #include "align/certificate.hpp"
+#include "align/either_band.hpp"
 #include "align/exact_runs.hpp"
 #include "spillway/align.hpp"
 
@@ -27,6 +27,8 @@ namespace spillway {
 class BatchAligner {
 public:
     BatchAligner(std::string_view target, const Scores& scores, Span span);
+    BatchAligner(const BatchAligner&) = delete; // band_ refers to target_ and query_
+    BatchAligner& operator=(const BatchAligner&) = delete;
 
     /// `result` is overwritten; its CIGAR's storage is used again.
     void align(std::string_view query, Alignment& result);
@@ -39,9 +41,6 @@ private:
     [[nodiscard]] bool only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const;
     [[nodiscard]] bool lies_inside(std::ptrdiff_t diagonal) const;
     [[nodiscard]] std::optional<Band> likely_band() const;
-    void align_in_band(Band band, Alignment& best);
-    template <class Lane>
-    void align_in_band(std::optional<BandAligner<Lane>>& aligner, bool& has_query, Band band, Alignment& best);
 
     Scores scores_;
     Span span_;
@@ -49,9 +48,7 @@ private:
     TargetIndex index_;
     std::vector<ExactRun> runs_;
     std::vector<Band> bands_;
-    std::optional<BandAligner<std::int16_t>> narrow_;
-    std::optional<BandAligner<std::int32_t>> wide_;
-    bool narrow_has_query_ = false, wide_has_query_ = false;
+    EitherBandAligner band_;
     Alignment trial_;
 };
 
