@@ -5,13 +5,14 @@
 
 #include "align/certificate.hpp"
 #include "align/cigar.hpp"
-#include "align/detours.hpp"
 
 namespace spillway {
 
 namespace {
 
-/// Follows the end's diagonal back to where `score` is used up, which is the begin. Nothing if it never is.
+/// Follows the end's diagonal back to where `score` is used up, which is the begin. Nothing if it never is. If it is,
+/// no proof is needed: a cell on the way scores at least what is left of `score`, and no more, since the way on from
+/// there would score more than the best. So each pair attains its cell's value, and the tie rule takes pairs first.
 std::optional<std::ptrdiff_t> walk_back(const CodedBases& query, const CodedBases& target, std::int64_t score,
                                         const Scores& scores, Span span) {
     auto i = static_cast<std::ptrdiff_t>(query.size());
@@ -50,14 +51,10 @@ void Finisher::finish(std::string_view query, std::string_view target, Alignment
 
     const std::ptrdiff_t diagonal = target_end - window - query_size;
     if (const auto begin = walk_back(query_, target_, result.score, scores_, span_)) {
-        if (!freedom.gaps || (diagonal >= 0 && !query_.has_unknown() &&
-                              detours_excluded(query_, target_, diagonal, certificate, freedom))) {
-            result.query_begin = static_cast<std::int32_t>(*begin);
-            result.target_begin = static_cast<std::int32_t>(*begin + diagonal + window);
-            result.cigar.assign(1,
-                                cigar_element(CigarOperation::match, static_cast<std::uint32_t>(query_size - *begin)));
-            return;
-        }
+        result.query_begin = static_cast<std::int32_t>(*begin);
+        result.target_begin = static_cast<std::int32_t>(*begin + diagonal + window);
+        result.cigar.assign(1, cigar_element(CigarOperation::match, static_cast<std::uint32_t>(query_size - *begin)));
+        return;
     }
     // Going back from the end, a deletion leads to a smaller diagonal, an insertion to a greater one.
     band_.set_target(target_);

@@ -6,10 +6,9 @@
 //     a.score = 586, a.query_end = 150, a.target_end = 311;      // as a score pass found them (the tie rule's end)
 //     finisher.finish(query, target, a);                         // writes query_begin, target_begin, cigar
 //
-// The score says what the alignment loses against a perfect one, and so how many gaps and clipped bases it can have at
-// most (certificate.hpp). Where that allows no gap, or no detour from the end's diagonal (detours.hpp), the path is a
-// walk along that diagonal. Else it lies within a band around it, which is aligned with its path (band.hpp); the band
-// of an alignment that loses much is the whole matrix.
+// Where the end's diagonal alone attains the score, the path is a walk along it. Else the score says what the alignment
+// loses against a perfect one, and so how many bases it can delete or insert at most (certificate.hpp): the path lies
+// in that band around the diagonal, which is aligned (band.hpp); where the loss is great it is the whole matrix.
 #pragma once
 
 #include <string_view>
@@ -26,8 +25,8 @@ public:
     Finisher(const Scores& scores, Span span) : scores_(scores), span_(span), band_(scores, span) {}
 
     /// In: result.score, query_end and target_end, those of align() for this pair; anything else has no meaning. Out:
-    /// all of align()'s result, byte for byte; the CIGAR's storage is used again. About 0.1 us for a read with few
-    /// mismatches, 1 us for one with gaps; an alignment that loses much costs up to 0.2 ns for each cell of the matrix.
+    /// all of align()'s result, byte for byte; the CIGAR's storage is used again. About 0.1 us for a read without
+    /// gaps, 1 us for one with a few; an alignment that loses much costs up to 0.2 ns for each cell of the matrix.
     void finish(std::string_view query, std::string_view target, Alignment& result);
 
 private:
