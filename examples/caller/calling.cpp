@@ -16,9 +16,6 @@ namespace {
 /// Calls with less are not worth a line: more likely wrong than right.
 constexpr Phred min_quality = from_phred(3);
 
-/// Cells of alignment matrices that make a batch worth its while.
-constexpr std::size_t full_batch = 8'000'000;
-
 /// Of all workers.
 struct ReadTally {
     std::atomic<std::uint64_t> decoded = 0, given = 0, without_match = 0, without_bases = 0;
@@ -98,7 +95,8 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
             .fan_out("candidates",
                      [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
             .local([&] { return Decoder(inputs, tally); })
-            .batch("align", align_batch, {.cells = cells_of, .full = full_batch})
+            .batch("align", align_batch,
+                   {.cells = cells_of, .full = spillway::hts::first_guess(inputs.profile()).batch_cells})
             .map("genotype", genotype_candidate)
             .in_order("write",
                       [&](WindowCalls& window) { queue.push(window.contig, window.begin, std::move(window.calls)); });
@@ -119,6 +117,7 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     report.reads_given = tally.given;
     report.reads_without_match = tally.without_match;
     report.reads_without_bases = tally.without_bases;
+    report.profile = inputs.profile();
     report.reads_in_file = inputs.file()->indexed_reads().value_or(0);
     return report;
 }

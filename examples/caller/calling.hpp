@@ -22,6 +22,7 @@ struct RunOptions {
 
 struct RunReport {
     spillway::Report pipeline;
+    spillway::hts::Profile profile = spillway::hts::Profile::wgs; ///< Asked for, or found in the header.
     std::uint64_t calls = 0;
     std::uint64_t reads_decoded = 0; ///< By all workers; reads near the borders of spans more than once.
     std::uint64_t reads_given = 0;   ///< After the filter.

@@ -65,6 +65,7 @@ bool may_be_wanted(const Window& window, const std::vector<Interval>& wanted) {
 Inputs::Inputs(const CallerOptions& options, Warn warn)
     : options_(options), warn_(std::move(warn)),
       file_(spillway::hts::AlignmentFile::open(options.alignments, options.reference)), reference_(options.reference),
+      profile_(options.profile ? *options.profile : spillway::hts::profile_of(*file_)),
       wanted_(wanted_by(options, file_->contigs())), warned_(file_->contigs().size()) {
     // Throws where a length differs; a contig that is missing matters only once it has reads.
     (void)spillway::hts::check_contigs(*file_, reference_);
@@ -101,10 +102,11 @@ std::vector<Task> Inputs::tasks() const {
         windows.push_back({interval.contig, std::max<std::int64_t>(0, interval.begin - longest_window - calls_after),
                            std::min(size, interval.end + calls_before)});
     }
+    const std::int64_t length =
+        options_.region_length > 0 ? options_.region_length : spillway::hts::first_guess(profile_).span;
     std::vector<Task> tasks;
-    const auto spans = spillway::hts::decode_spans(
-        *file_, spillway::hts::merged(std::move(windows)),
-        {.length = std::max(options_.region_length, shortest_span), .margin = window_reach});
+    const auto spans = spillway::hts::decode_spans(*file_, spillway::hts::merged(std::move(windows)),
+                                                   {.length = std::max(length, shortest_span), .margin = window_reach});
     for (const Interval& span : spans) tasks.push_back({false, span});
     return tasks;
 }

@@ -41,6 +41,7 @@ public:
     [[nodiscard]] const spillway::hts::ReadFilter& filter() const { return filter_; }
     [[nodiscard]] const EvidenceRules& rules() const { return rules_; }
     [[nodiscard]] const std::string& sample() const { return sample_; }
+    [[nodiscard]] spillway::hts::Profile profile() const { return profile_; }
     /// Where calls are wanted, by POS; merged.
     [[nodiscard]] const std::vector<spillway::hts::Interval>& wanted() const { return wanted_; }
     [[nodiscard]] bool wants(std::int32_t contig) const;
@@ -58,6 +59,7 @@ private:
     spillway::hts::ReadFilter filter_;
     EvidenceRules rules_;
     std::string sample_;
+    spillway::hts::Profile profile_;
     std::vector<spillway::hts::Interval> wanted_;
     /// By contig: it was missing or differed, and that has been said.
     mutable std::vector<std::atomic<bool>> warned_;

@@ -15,7 +15,7 @@ void print(const caller::RunReport& report) {
     std::cerr << "spillway-call: " << report.calls << " calls from " << report.reads_given << " reads ("
               << report.reads_decoded << " decoded, " << report.reads_in_file << " in the file; "
               << report.reads_without_bases << " without bases and " << report.reads_without_match
-              << " without an aligned base left out)\n"
+              << " without an aligned base left out); profile " << to_string(report.profile) << '\n'
               << to_string(report.pipeline);
 }
 

@@ -54,7 +54,15 @@ CommandLine parse(int argc, const char* const* argv) {
                    "Sample to call where the input has several; else its name in the output");
     app.add_flag("--skip-missing-contigs", options.skip_missing_contigs,
                  "Leave out reads on contigs that the FASTA lacks, with one warning");
-    app.add_option("--region-length", options.region_length, "Bases of the reference that one task decodes")
+    std::string profile = "auto";
+    app.add_option("--profile", profile,
+                   "How the sample was sequenced: auto (as the header tells), wgs, wes, pacbio, ont, hybrid or rnaseq; "
+                   "sets the sizes that a run begins with, not what is called")
+        ->check([](const std::string& name) {
+            return name == "auto" || spillway::hts::profile_named(name) ? "" : "no profile: " + name;
+        });
+    app.add_option("--region-length", options.region_length,
+                   "Bases of the reference that one task decodes (default: by the profile)")
         ->check(CLI::Range(std::int64_t{100}, std::int64_t{1} << 31));
     app.add_option("-t,--threads", options.threads,
                    "Threads in all, decoding and writing included; 0: what the machine allows")
@@ -78,6 +86,7 @@ CommandLine parse(int argc, const char* const* argv) {
     if (format == "z") options.format = spillway::hts::VcfFormat::bgzip;
     if (format == "b") options.format = spillway::hts::VcfFormat::bcf;
     if (format == "v") options.format = spillway::hts::VcfFormat::text;
+    options.profile = spillway::hts::profile_named(profile);
     if (!memory.empty()) options.memory = *parse_size(memory);
     return {options, 0};
 }

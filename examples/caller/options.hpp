@@ -5,6 +5,7 @@
 #pragma once
 
 #include "spillway/hts.hpp"
+#include "spillway/profile.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -21,13 +22,14 @@ struct CallerOptions {
     std::string regions_file = {};         ///< -R, BED.
     std::string output = "-";
     spillway::hts::VcfFormat format = spillway::hts::VcfFormat::automatic;
-    std::string sample_name = {};           ///< Picks one of several samples, or names a sample that has no name.
-    bool skip_missing_contigs = false;      ///< Reads on contigs that the FASTA lacks are left out, not an error.
-    std::int64_t region_length = 1'000'000; ///< Bases that one task decodes.
-    std::size_t threads = 0;                ///< 0: what the machine allows.
-    std::uint64_t memory = 0;               ///< Bytes; 0: what the machine allows.
-    std::string temporary_directory = {};   ///< For spilled candidates; empty: the library's choice.
-    int verbosity = 1;                      ///< 0 errors, 1 warnings, 2 a report.
+    std::string sample_name = {};      ///< Picks one of several samples, or names a sample that has no name.
+    bool skip_missing_contigs = false; ///< Reads on contigs that the FASTA lacks are left out, not an error.
+    std::optional<spillway::hts::Profile> profile = {}; ///< None: as the header tells.
+    std::int64_t region_length = 0;                     ///< Bases that one task decodes; 0: the profile's guess.
+    std::size_t threads = 0;                            ///< 0: what the machine allows.
+    std::uint64_t memory = 0;                           ///< Bytes; 0: what the machine allows.
+    std::string temporary_directory = {};               ///< For spilled candidates; empty: the library's choice.
+    int verbosity = 1;                                  ///< 0 errors, 1 warnings, 2 a report.
 };
 
 struct CommandLine {

@@ -29,6 +29,7 @@ BELOW = {
 # Public headers whose name is not a room's.
 ROOM_OF_HEADER = {
     **dict.fromkeys(["aggregate", "candidate", "codec", "device", "error", "generator", "stage"], "base"),
+    "profile": "hts",
     **dict.fromkeys(["device_form", "options", "run", "typed"], "pipeline"),
 }
 # The third-party headers each room may include; no other room and no public header may.

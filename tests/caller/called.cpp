@@ -1,7 +1,5 @@
 #include "called.hpp"
 
-#include "calling.hpp"
-
 #include <sstream>
 
 namespace spillway::test {
@@ -21,7 +19,7 @@ Called call(const TemporaryDirectory& directory, caller::CallerOptions options) 
     Called called;
     options.output = directory.file("called.vcf");
     if (options.threads == 0) options.threads = 1;
-    caller::run(
+    called.report = caller::run(
         options,
         {.stop = {}, .warn = [&](const std::string& text) { called.warnings.push_back(text); }, .progress = {}});
     called.text = read_file(options.output);

@@ -6,7 +6,7 @@
 
 #include "hts/temporary_directory.hpp"
 
-#include "options.hpp"
+#include "calling.hpp"
 
 #include <cstdint>
 #include <map>
@@ -29,6 +29,7 @@ struct Called {
     std::string sample;
     std::vector<CalledRecord> records;
     std::vector<std::string> warnings;
+    caller::RunReport report;
 };
 
 /// Output goes into the directory, as plain text.

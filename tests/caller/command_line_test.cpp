@@ -45,6 +45,15 @@ TEST_CASE("flags follow bcftools") {
     CHECK(line.options->alignments == "in.bam");
 }
 
+TEST_CASE("a profile is named or found, and a region's length is the profile's unless given") {
+    CHECK_FALSE(parsed({"-f", "ref.fa", "in.bam"}).options->profile);
+    CHECK(parsed({"-f", "ref.fa", "in.bam"}).options->region_length == 0);
+    CHECK_FALSE(parsed({"-f", "ref.fa", "--profile", "auto", "in.bam"}).options->profile);
+    CHECK(parsed({"-f", "ref.fa", "--profile", "ont", "in.bam"}).options->profile == spillway::hts::Profile::ont);
+    CHECK(parsed({"-f", "ref.fa", "--region-length", "5000", "in.bam"}).options->region_length == 5000);
+    CHECK(parsed({"-f", "ref.fa", "--profile", "wg", "in.bam"}).exit_code == 2);
+}
+
 TEST_CASE("sizes are bytes with powers of 1024, and nothing else is a size") {
     CHECK(caller::parse_size("1000") == 1000U);
     CHECK(caller::parse_size("4K") == 4096U);
