@@ -215,6 +215,11 @@ SamBuilder& SamBuilder::cover(const std::string& contig, const Coverage& coverag
         const auto length = static_cast<std::size_t>(coverage.length);
         std::size_t ordinal = 0;
         for (std::size_t begin = 0; begin + length <= haplotype.bases.size();) {
+            // What lies well before needs no CIGAR to be passed over.
+            if (haplotype.origins[begin] != 0 && haplotype.origins[begin] < coverage.from) {
+                ++begin;
+                continue;
+            }
             const auto [position, cigar] = alignment_of(haplotype, begin, length);
             if (position < coverage.from) {
                 ++begin;
