@@ -2,6 +2,7 @@
 //
 //     const Outcome outcome = run({"spillway-call", "--version"});
 //     Process process({"spillway-call", ...}, {.descriptors = 64});
+//     process.feed(text);                                    // into its standard input
 //     process.send(SIGINT);
 //     CHECK(process.wait().status == 128 + SIGINT);
 #pragma once
@@ -10,12 +11,16 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <fcntl.h>
+#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace spillway::test {
@@ -28,7 +33,7 @@ struct Outcome {
 /// What the program may use; 0: what the test itself may.
 struct Limits {
     rlim_t descriptors = 0;
-    rlim_t file_size = 0; ///< Writing beyond it is an error, not a signal.
+    rlim_t file_size = 0; ///< In bytes.
 };
 
 /// A program that is running; killed where it is still running in the end.
@@ -38,23 +43,35 @@ public:
         std::vector<char*> pointers;
         for (std::string& argument : arguments) pointers.push_back(argument.data());
         pointers.push_back(nullptr);
+        std::array<int, 2> input{};
+        if (::pipe2(input.data(), O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+        ::fcntl(input[1], F_SETPIPE_SZ, 4096);
+        const std::array<int, 3> streams = {input[0], ::fileno(out_.get()), ::fileno(err_.get())};
+        std::signal(SIGPIPE, SIG_IGN); // What is fed to a program that has ended is lost.
         id_ = ::fork();
         if (id_ < 0) throw std::runtime_error("fork");
-        if (id_ > 0) return;
+        if (id_ > 0) {
+            ::close(input[0]);
+            input_ = input[1];
+            return;
+        }
         // Only calls that a child of a process with threads may make.
-        ::dup2(::fileno(out_.get()), STDOUT_FILENO);
-        ::dup2(::fileno(err_.get()), STDERR_FILENO);
+        std::signal(SIGPIPE, SIG_DFL);
+        for (int stream = 0; stream < 3; ++stream) {
+            ::dup2(streams[static_cast<std::size_t>(stream)], stream);
+            ::close(streams[static_cast<std::size_t>(stream)]);
+        }
         const auto restrict = [](auto resource, rlim_t most) {
             const rlimit limit{most, most};
             if (most != 0 && ::setrlimit(resource, &limit) != 0) ::_exit(126);
         };
-        if (limits.file_size != 0) ::signal(SIGXFSZ, SIG_IGN);
         restrict(RLIMIT_NOFILE, limits.descriptors);
         restrict(RLIMIT_FSIZE, limits.file_size);
         ::execv(pointers[0], pointers.data());
         ::_exit(127);
     }
     ~Process() {
+        close_input();
         if (id_ <= 0) return;
         ::kill(id_, SIGKILL);
         ::waitpid(id_, nullptr, 0);
@@ -63,13 +80,24 @@ public:
     Process& operator=(const Process&) = delete;
 
     [[nodiscard]] pid_t id() const { return id_; }
-    void send(int signal) const { ::kill(id_, signal); }
-    /// Whether it has not ended yet.
-    [[nodiscard]] bool runs() const {
-        siginfo_t info{};
-        return ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+    /// Returns when the program has taken all but what a pipe holds (a page), or has ended.
+    void feed(std::string_view text) const {
+        while (!text.empty()) {
+            const ssize_t written = ::write(input_, text.data(), text.size());
+            if (written < 0) return;
+            text.remove_prefix(static_cast<std::size_t>(written));
+        }
+    }
+    void close_input() {
+        if (input_ >= 0) ::close(std::exchange(input_, -1));
+    }
+    /// Returns when the program has taken the signal, or has ended.
+    void send(int signal) const {
+        ::kill(id_, signal);
+        while (pending()) ::usleep(1000);
     }
     Outcome wait() {
+        close_input();
         int status = 0;
         ::waitpid(id_, &status, 0);
         id_ = 0;
@@ -82,6 +110,16 @@ private:
     };
     using File = std::unique_ptr<std::FILE, Close>;
 
+    /// Whether a signal waits to be taken.
+    [[nodiscard]] bool pending() const {
+        std::ifstream status("/proc/" + std::to_string(id_) + "/status");
+        for (std::string line; std::getline(status, line);) {
+            if (line.starts_with("State:\tZ")) return false;
+            if (line.starts_with("ShdPnd:") && line.find_first_of("123456789abcdef", 7) != std::string::npos)
+                return true;
+        }
+        return false;
+    }
     static std::string text(std::FILE& file) {
         std::string all;
         std::rewind(&file);
@@ -93,6 +131,7 @@ private:
 
     File out_{std::tmpfile()}, err_{std::tmpfile()};
     pid_t id_ = 0;
+    int input_ = -1;
 };
 
 inline Outcome run(std::vector<std::string> arguments, Limits limits = {}) {

@@ -4,9 +4,11 @@
 #include "inputs.hpp"
 #include "likelihoods.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <optional>
+#include <sys/resource.h>
 #include <utility>
 
 namespace caller {
@@ -40,6 +42,14 @@ public:
 private:
     ReadTally& tally_;
 };
+
+/// Workers for which the files that the process may open suffice: each decodes from one, and opens it once more before.
+std::size_t most_workers() {
+    constexpr rlim_t others = 20; // reference, index, output, spilled candidates, the standard streams
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
+    return std::max<std::size_t>(1, (files.rlim_cur - std::min(files.rlim_cur, others)) / 2);
+}
 
 /// A window's calls and where it begins.
 struct WindowCalls {
@@ -102,7 +112,8 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
                       [&](WindowCalls& window) { queue.push(window.contig, window.begin, std::move(window.calls)); });
     spillway::Options pipeline_options;
     pipeline_options.memory = options.memory;
-    pipeline_options.threads = options.threads;
+    pipeline_options.threads =
+        std::min<std::size_t>(options.threads != 0 ? options.threads : spillway::allowed_threads(), most_workers());
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (!options.temporary_directory.empty()) {

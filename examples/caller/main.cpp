@@ -3,6 +3,7 @@
 
 #include "spillway/error.hpp"
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <iostream>
@@ -28,6 +29,7 @@ void show(const spillway::Progress& progress) {
 
 int main(int argc, char** argv) {
     const caller::StopOnSignal signals;
+    std::signal(SIGXFSZ, SIG_IGN); // Writing past a limit of file sizes is an error that names the file.
     try {
         const auto asked = caller::parse(argc, argv);
         if (!asked.options) return asked.exit_code;

@@ -1,5 +1,6 @@
-// NA12878 against GIAB's truth, where the data are at hand: SPILLWAY_SHARED, or shared/ beside the source.
+// NA12878 against GIAB's truth, where the data are at hand.
 #include "hts/temporary_directory.hpp"
+#include "shared_data.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -38,14 +39,14 @@ Score score(const TemporaryDirectory& directory, const std::string& data, const 
 } // namespace
 
 TEST_CASE("NA12878: BAM and CRAM give the same calls, as good as other callers' in and outside the confident regions") {
-    const char* given = std::getenv("SPILLWAY_SHARED");
-    const std::string data =
-        (given != nullptr ? std::string(given) : std::string(SPILLWAY_SOURCE_DIR) + "/../shared") + "/data";
-    const std::string name = data + "/NA12878_S1.chr20.10_10p1mb", fasta = data + "/ucsc.hg19.chr20.unittest.fasta.gz";
-    if (!std::filesystem::exists(name + ".bam") || std::system("command -v bcftools python3 >/dev/null") != 0) {
-        std::cout << "skipped: no " << name << ".bam, or neither bcftools nor python3\n";
+    const auto folder = shared_data("data");
+    if (!folder) return;
+    if (std::system("command -v bcftools python3 >/dev/null") != 0) {
+        std::cout << "SKIPPED: no bcftools or no python3\n";
         return;
     }
+    const std::string& data = *folder;
+    const std::string name = data + "/NA12878_S1.chr20.10_10p1mb", fasta = data + "/ucsc.hg19.chr20.unittest.fasta.gz";
     TemporaryDirectory directory;
     REQUIRE(std::system(("gzip -dc " + fasta + " >" + directory.file("ref.fa")).c_str()) == 0);
     for (const std::string kind : {"bam", "cram"}) {

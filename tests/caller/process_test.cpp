@@ -1,0 +1,209 @@
+// The binary as its user has it: limits, signals, full disks, and what is left behind.
+#include "hts/sam_builder.hpp"
+#include "process.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <iostream>
+#include <sys/mount.h>
+
+using namespace spillway::test;
+
+namespace {
+
+/// Reads with an SNV every 100 bases, on one contig and again on many, and folders for the output and for what
+/// spills.
+struct Inputs {
+    static constexpr int contigs = 40;
+
+    TemporaryDirectory directory;
+    std::string fasta, bam, cram, out, scratch;
+
+    Inputs() {
+        Genome genome;
+        genome.random("c1", 40'000, 61);
+        for (int i = 0; i < contigs; ++i) genome.add(part(i), genome.slice("c1", 1000 * i + 1, 1000 * i + 1000));
+        SamBuilder sam(genome);
+        sam.read_group("rg1", "S1");
+        for (int i = -1; i < contigs; ++i) {
+            const std::string contig = i < 0 ? "c1" : part(i);
+            const auto size = static_cast<std::int64_t>(genome.bases(contig).size());
+            std::vector<Variant> variants;
+            for (std::int64_t at = 150; at < size - 100; at += 100) {
+                variants.push_back(
+                    {contig, at, std::string(1, genome.at(contig, at)), std::string(1, genome.other(contig, at))});
+            }
+            sam.cover(contig, {.from = 1, .to = size, .step = 6}, {variants, {}});
+        }
+        fasta = genome.write(directory);
+        bam = sam.bam(directory, "in.bam");
+        cram = sam.cram(directory, "in.cram", fasta);
+        out = directory.file("out");
+        scratch = directory.file("scratch");
+        std::filesystem::create_directory(out);
+        std::filesystem::create_directory(scratch);
+    }
+    [[nodiscard]] static std::string part(int i) { return "part" + std::to_string(i); }
+    [[nodiscard]] std::vector<std::string> command(const std::string& alignments, const std::string& output,
+                                                   const std::vector<std::string>& more = {}) const {
+        std::vector<std::string> all{SPILLWAY_CALL, "-v", "0", "-f", fasta, "-o", output, "--tmp-dir", scratch};
+        all.insert(all.end(), more.begin(), more.end());
+        all.push_back(alignments);
+        return all;
+    }
+    [[nodiscard]] std::string vcf() const { return out + "/calls.vcf"; }
+    /// Neither an output, whole or in part, nor anything that spilled.
+    [[nodiscard]] bool nothing_left() const {
+        return std::filesystem::is_empty(out) && std::filesystem::is_empty(scratch);
+    }
+};
+
+/// A disk of one page in the place of a folder, where this user may mount one.
+class SmallDisk {
+public:
+    explicit SmallDisk(const std::string& folder) {
+        if (::mount("none", folder.c_str(), "tmpfs", 0, "size=4k") == 0) folder_ = folder;
+    }
+    ~SmallDisk() {
+        if (!folder_.empty()) ::umount2(folder_.c_str(), MNT_DETACH);
+    }
+    SmallDisk(const SmallDisk&) = delete;
+    SmallDisk& operator=(const SmallDisk&) = delete;
+
+    [[nodiscard]] bool mounted() const { return !folder_.empty(); }
+
+private:
+    std::string folder_;
+};
+
+/// Feeds half of the reads to a run, then sends the signal, then feeds the rest.
+Outcome stopped_midway(const Inputs& inputs, int signal) {
+    const std::string reads = read_file(inputs.bam);
+    REQUIRE(reads.size() > 100'000); // Halves that no buffer holds.
+    Process process(inputs.command("-", inputs.vcf(), {"--threads", "2"}));
+    process.feed(std::string_view(reads).substr(0, reads.size() / 2));
+    CHECK_FALSE(std::filesystem::exists(inputs.vcf()));
+    process.send(signal);
+    process.feed(std::string_view(reads).substr(reads.size() / 2));
+    return process.wait();
+}
+
+} // namespace
+
+TEST_CASE("a signal ends the run in order with 128 and its number, and leaves nothing") {
+    const Inputs inputs;
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+        const Outcome outcome = stopped_midway(inputs, signal);
+        CHECK(outcome.status == 128 + signal);
+        CHECK(outcome.err.find("stopped on request") != std::string::npos);
+        CHECK(inputs.nothing_left());
+    }
+}
+
+TEST_CASE("a second signal ends the process at once, also where the run cannot be stopped") {
+    const Inputs inputs;
+    for (const int second : {SIGINT, SIGTERM}) {
+        Process process(inputs.command("-", inputs.vcf())); // It waits for its first read.
+        process.feed(std::string_view(read_file(inputs.bam)).substr(0, 100'000));
+        process.send(SIGINT);
+        process.send(second);
+        CHECK(process.wait().status == 128 + second);
+        CHECK(inputs.nothing_left());
+    }
+}
+
+TEST_CASE("kill -9 leaves nothing") {
+    const Inputs inputs;
+    CHECK(stopped_midway(inputs, SIGKILL).status == 128 + SIGKILL);
+    CHECK(inputs.nothing_left());
+}
+
+TEST_CASE("a run that ends leaves its output and nothing beside it; a run that fails leaves nothing") {
+    const Inputs inputs;
+    REQUIRE(run(inputs.command(inputs.bam, inputs.vcf(), {"--memory", "1M"})).status == 0);
+    CHECK(std::filesystem::is_empty(inputs.scratch));
+    CHECK(std::distance(std::filesystem::directory_iterator(inputs.out), {}) == 1);
+    std::filesystem::remove(inputs.vcf());
+    // Its end block is there; what lies before it is not.
+    const std::string reads = read_file(inputs.bam);
+    const std::string cut =
+        inputs.directory.write("cut.bam", reads.substr(0, reads.size() / 2) + reads.substr(reads.size() - 28));
+    const Outcome outcome = run(inputs.command(cut, inputs.vcf(), {"--memory", "1M"}));
+    CHECK(outcome.status == 3);
+    CHECK(outcome.err.find("cut.bam") != std::string::npos);
+    CHECK(inputs.nothing_left());
+}
+
+TEST_CASE("an output that cannot be written is exit status 4, names the file, and leaves nothing") {
+    const Inputs inputs;
+    const auto fails = [&](const std::string& output, Limits limits) {
+        const Outcome outcome = run(inputs.command(inputs.bam, output), limits);
+        CHECK(outcome.status == 4);
+        CHECK(outcome.err.find(output == "-" ? "standard output" : output) != std::string::npos);
+        CHECK(inputs.nothing_left());
+    };
+    fails("/dev/full", {});
+    fails(inputs.out + "/absent/calls.vcf", {});
+    for (const char* name : {"/calls.vcf", "/calls.vcf.gz", "/calls.bcf"}) {
+        CAPTURE(name);
+        fails(inputs.out + name, {.file_size = 512});
+    }
+    fails("-", {.file_size = 4096});
+}
+
+TEST_CASE("a full disk is exit status 4, names the file, and leaves nothing") {
+    const Inputs inputs;
+    const SmallDisk disk(inputs.out);
+    if (!disk.mounted()) {
+        std::cout << "SKIPPED: this user may not mount a small disk\n";
+        return;
+    }
+    for (const char* name : {"/calls.vcf", "/calls.vcf.gz", "/calls.bcf"}) {
+        const Outcome outcome = run(inputs.command(inputs.bam, inputs.out + name));
+        CHECK(outcome.status == 4);
+        CHECK(outcome.err.find(inputs.out + name + ": No space left on device") != std::string::npos);
+        CHECK(inputs.nothing_left());
+    }
+}
+
+TEST_CASE("few open files mean fewer workers, not a failed run") {
+    const Inputs inputs;
+    REQUIRE(run(inputs.command(inputs.bam, inputs.vcf(), {"--threads", "1"})).status == 0);
+    const std::string expected = read_file(inputs.vcf());
+    // Each contig is a task of its own.
+    for (const rlim_t descriptors : {64U, 24U}) {
+        for (const auto& file : {inputs.bam, inputs.cram}) {
+            std::filesystem::remove(inputs.vcf());
+            const Outcome outcome =
+                run(inputs.command(file, inputs.vcf(), {"--threads", "100"}), {.descriptors = descriptors});
+            CHECK(outcome.status == 0);
+            CHECK(outcome.err == "");
+            CHECK(read_file(inputs.vcf()) == expected);
+        }
+    }
+}
+
+TEST_CASE("inputs that do not fit are exit status 3, name the file, and leave nothing") {
+    const Inputs inputs;
+    const auto fails = [&](const std::string& alignments, const std::string& what) {
+        const Outcome outcome = run(inputs.command(alignments, inputs.vcf()));
+        CHECK(outcome.status == 3);
+        CHECK(outcome.err.find(alignments) != std::string::npos);
+        CHECK(outcome.err.find(what) != std::string::npos);
+        CHECK(inputs.nothing_left());
+    };
+    const std::string reads = read_file(inputs.bam);
+    fails(inputs.directory.write("short.bam", reads.substr(0, reads.size() / 2)), "truncated");
+    fails(inputs.directory.write("text.bam", "no reads\n"), "neither BAM, CRAM nor SAM");
+    Genome other;
+    other.random("c1", 40'000, 61).random("decoy", 500, 62);
+    SamBuilder lacking(other);
+    lacking.read_group("rg1", "S1").cover("decoy", {.from = 100, .to = 400}, {{}});
+    fails(lacking.bam(inputs.directory, "lacking.bam"), "decoy");
+    SamBuilder unsorted(other);
+    unsorted.read_group("rg1", "S1").keep_order();
+    unsorted.read({.name = "first", .contig = "c1", .position = 500});
+    unsorted.read({.name = "second", .contig = "c1", .position = 400});
+    fails(unsorted.bam(inputs.directory, "unsorted.bam"), "second");
+}
