@@ -36,3 +36,11 @@ endif()
 # The allocator that the executables may opt into, and oneTBB for hosts and as a rival.
 pkg_check_modules(jemalloc IMPORTED_TARGET jemalloc)
 find_package(TBB QUIET)
+
+# Rivals of the alignment.
+if(SPILLWAY_BENCH)
+  pkg_check_modules(edlib IMPORTED_TARGET edlib-1)
+  find_library(WFA2_LIBRARY wfa2)
+  find_library(WFA2_CPP_LIBRARY wfa2cpp)
+  find_path(WFA2_INCLUDE wfa2lib/wavefront/wavefront_align.h)
+endif()

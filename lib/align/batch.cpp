@@ -21,6 +21,9 @@ constexpr std::ptrdiff_t cheap_width = 32;
 /// A likely band wider than this is no better than the whole matrix.
 constexpr std::ptrdiff_t likely_width = 128;
 
+/// Shorter queries lose so little that a band costs less than waves.
+constexpr std::size_t long_query = 500;
+
 void reset(Alignment& alignment) {
     alignment.score = std::numeric_limits<std::int32_t>::min();
     alignment.query_begin = alignment.query_end = alignment.target_begin = alignment.target_end = 0;
@@ -48,9 +51,20 @@ void BatchAligner::align(std::string_view query, Alignment& result) {
         align_ungapped(query_, target_, *at, scores_, span_, result);
         return;
     }
+    if (query_.size() >= long_query && align_long(result)) return;
+    reset(result);
     if (find_runs(query_, target_, index_, runs_) && align_certified(result)) return;
     reset(result);
     band_.align({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
+}
+
+bool BatchAligner::align_long(Alignment& result) {
+    if (static_cast<std::ptrdiff_t>(query_.size()) <= Wavefronts<std::int16_t>::most_rows) {
+        if (!long_) long_.emplace(scores_, span_);
+        return long_->align(query_, target_, index_, result);
+    }
+    if (!longest_) longest_.emplace(scores_, span_);
+    return longest_->align(query_, target_, index_, result);
 }
 
 bool BatchAligner::align_certified(Alignment& result) {

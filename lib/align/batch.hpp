@@ -8,7 +8,8 @@
 // all
 //    such runs are known; from one on its diagonal it can drift only so far. So the bands around those diagonals hold
 //    every best path, and aligning inside them gives the oracle's result (band.hpp); bands of no drift need no matrix.
-// 3. Where the bound is too weak, the band is the whole matrix.
+// 3. A long query is aligned by wavefronts (wavefront.hpp), unless it differs too much from the target.
+// 4. Where the bound is too weak, the band is the whole matrix.
 #pragma once
 
 #include <optional>
@@ -19,6 +20,7 @@
 #include "align/certificate.hpp"
 #include "align/either_band.hpp"
 #include "align/exact_runs.hpp"
+#include "align/wavefront.hpp"
 #include "spillway/align.hpp"
 
 namespace spillway {
@@ -34,6 +36,7 @@ public:
     void align(std::string_view query, Alignment& result);
 
 private:
+    [[nodiscard]] bool align_long(Alignment& result);
     [[nodiscard]] bool align_certified(Alignment& result);
     [[nodiscard]] bool certified_bands(const Freedom& freedom);
     [[nodiscard]] const ExactRun& longest_run() const;
@@ -49,6 +52,8 @@ private:
     std::vector<ExactRun> runs_;
     std::vector<Band> bands_;
     EitherBandAligner band_;
+    std::optional<WavefrontAligner<std::int16_t>> long_;
+    std::optional<WavefrontAligner<std::int32_t>> longest_;
     Alignment trial_;
 };
 
