@@ -19,6 +19,12 @@ target_include_directories(concurrentqueue SYSTEM INTERFACE ${CONCURRENTQUEUE_IN
 pkg_check_modules(xxhash IMPORTED_TARGET libxxhash)
 spillway_need(xxhash_FOUND libxxhash-dev "xxHash for the checksums of spilled records")
 
+# Vector code for every instruction set, private to the alignment. Only its headers: no code of ours needs its library.
+find_path(HIGHWAY_INCLUDE hwy/highway.h)
+spillway_need(HIGHWAY_INCLUDE libhwy-dev "Highway for the alignment's vector code")
+add_library(highway INTERFACE)
+target_include_directories(highway SYSTEM INTERFACE ${HIGHWAY_INCLUDE})
+
 # Reads, references and VCF: only spillway::hts and the examples.
 pkg_check_modules(htslib IMPORTED_TARGET htslib>=1.16)
 if(SPILLWAY_EXAMPLES)
@@ -39,7 +45,10 @@ find_package(TBB QUIET)
 
 # Rivals of the alignment.
 if(SPILLWAY_BENCH)
+  pkg_check_modules(parasail IMPORTED_TARGET parasail-1)
   pkg_check_modules(edlib IMPORTED_TARGET edlib-1)
+  find_library(SSW_LIBRARY ssw)
+  find_path(SSW_INCLUDE ssw.h)
   find_library(WFA2_LIBRARY wfa2)
   find_library(WFA2_CPP_LIBRARY wfa2cpp)
   find_path(WFA2_INCLUDE wfa2lib/wavefront/wavefront_align.h)

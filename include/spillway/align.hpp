@@ -46,6 +46,20 @@ struct Alignment {
     friend bool operator==(const Alignment&, const Alignment&) = default;
 };
 
+/// What is to be aligned with what.
+struct SequencePair {
+    std::string_view query, target;
+};
+
+/// The part of an Alignment that says how good it is and where it ends.
+struct AlignmentEnd {
+    std::int32_t score = 0;
+    std::int32_t query_end = 0;
+    std::int32_t target_end = 0;
+
+    friend bool operator==(const AlignmentEnd&, const AlignmentEnd&) = default;
+};
+
 /// Aligns one pair: the one result that the tie rule of docs/tie_rule.md picks among those of the best score. Upper and
 /// lower case are equal. An insertion may follow a deletion or a deletion an insertion; each pays its gap_open.
 /// An empty query or target is legal. (query length + 1) * (target length + 1) may be at most 2^28.
@@ -58,6 +72,17 @@ struct Alignment {
 /// differ in length, before anything is aligned.
 void align(std::span<const std::string_view> queries, std::string_view target, const Scores& scores, Span span,
            std::span<Alignment> out);
+
+/// Aligns every pair: out[i] is what align() gives for pairs[i]. Limits and memory are those of score(). Where all
+/// queries have one target, the other form is faster.
+void align(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<Alignment> out);
+
+/// Scores every pair, without its begin and CIGAR: out[i] is what align() gives for pairs[i]. Same limits; at most
+/// 2^32 - 1 pairs. Pairs of like lengths go side by side through the lanes of a register: of a few hundred pairs or
+/// more of reads with few errors each costs about 1.5 us for 150 x 400 bases with AVX2, the fewer the more: less than
+/// eight cost what align() does. Takes 12 bytes a pair, and at most 24 MiB more. Throws Error(usage) if out and pairs
+/// differ in length, before anything is aligned.
+void score(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<AlignmentEnd> out);
 
 /// "6M1D3M".
 [[nodiscard]] std::string to_string(std::span<const CigarElement> cigar);

@@ -32,14 +32,14 @@ public:
         std::uint8_t* to = codes_.data() + border;
         const char* from = bases.data();
         std::uint8_t any = 0;
-        for (std::size_t i = 0; i < size_; ++i) { // branch-free, so that compilers turn it into vector code
-            const auto lower = static_cast<std::uint8_t>(static_cast<std::uint8_t>(from[i]) | 0x20U);
-            std::uint8_t code = lower == 'a' ? std::uint8_t{0} : strange;
-            code = lower == 'c' ? std::uint8_t{1} : code;
-            code = lower == 'g' ? std::uint8_t{2} : code;
-            code = lower == 't' ? std::uint8_t{3} : code;
-            to[i] = code;
-            any |= code;
+        const std::size_t size = size_; // a member might change with what is stored, as far as the compiler knows
+        for (std::size_t i = 0; i < size; ++i) { // masks, which compilers turn into vector code
+            const auto lower = static_cast<std::uint8_t>(from[i] | 0x20);
+            const auto is = [&](char base) { return lower == static_cast<std::uint8_t>(base) ? 0xFFU : 0U; };
+            const unsigned known = is('a') | is('c') | is('g') | is('t');
+            const unsigned code = (is('c') & 1U) | (is('g') & 2U) | (is('t') & 3U) | (strange & ~known);
+            to[i] = static_cast<std::uint8_t>(code);
+            any = static_cast<std::uint8_t>(any | to[i]);
         }
         has_unknown_ = any > 3;
     }

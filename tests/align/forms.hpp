@@ -56,6 +56,13 @@ inline std::vector<Form> all_forms() {
              align(queries, target, scores, span, out);
              return out[1] == out[2] ? out[1] : Alignment{};
          }},
+        {"pairs side by side",
+         [](std::string_view query, std::string_view target, const Scores& scores, Span span) {
+             const std::vector<SequencePair> pairs(40, {query, target});
+             std::vector<Alignment> out(40);
+             align(pairs, scores, span, out);
+             return out[0] == out[39] ? out[0] : Alignment{};
+         }},
         {"16 bits, widest registers", in_band(Instructions::widest)},
         {"16 bits, baseline", in_band(Instructions::baseline)},
         {"32 bits, widest registers", in_wide_band(Instructions::widest)},

@@ -1,0 +1,97 @@
+// Scores of many pairs at once, one pair in each lane of a register: the inner loops, once for each ISA.
+//
+//     const LaneKernels& kernels = lane_kernels(isa);
+//     LaneMatrix<std::int8_t> m = ...;         // lanes8 pairs, packed
+//     kernels.on8.fill(m);
+//     kernels.on8.pick(m, best);               // each lane's best end
+//
+// Rows go with the query, columns with the target. A block of rows is held in registers and swept over all columns;
+// between blocks the last row's sums and insertions lie in memory.
+//
+// A lane's sum is counted from where a path that has only matched so far would stand: `perfect` in row 0, and match
+// more with each row. What sinks to the lane's least value stays there, so a sum is exact if its path has lost less
+// than perfect - least: the loss of a path never shrinks on its way. So 8 bits are enough for queries of any length:
+// every so many rows, before a sum can pass the greatest value, all are lowered.
+//
+// Sums are counted upwards by gap_extend with each row and column as well. Then a gap costs nothing as it grows, which
+// saves two operations of ten a cell. Columns start from 0 again with each tile.
+//
+//     operations a cell: pair 2 (xor, table; or compare, blend), add, max 4, subtract: 8; 9 in rows where a path may
+//     begin, and 11 where it may end. A block's loads, stores and lowering add 1/2 a cell.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "align/isa.hpp"
+
+namespace spillway {
+
+/// Queries or targets of a group as they are before packing: one row of bytes each, `stride` apart.
+struct LaneText {
+    const char* text = nullptr;
+    std::ptrdiff_t stride = 0; ///< A multiple of 16, at least the length.
+    std::ptrdiff_t length = 0; ///< Of the longest; what lies behind a shorter one may be anything.
+};
+
+/// The least sum of a lane; of 32 bits one that can still be subtracted from.
+template <class Lane>
+inline constexpr Lane least_sum = static_cast<Lane>(sizeof(Lane) == 4 ? -(1 << 30) : -(1 << (8 * sizeof(Lane) - 1)));
+template <class Lane>
+inline constexpr Lane greatest_sum = static_cast<Lane>(-1 - least_sum<Lane>);
+
+/// A group of pairs, and room for what is computed. Rows and columns are arrays of as many elements as there are lanes,
+/// one after the other, aligned as registers are.
+template <class Lane>
+struct LaneMatrix {
+    static constexpr std::ptrdiff_t block = 4; ///< Rows held in registers: as many as sixteen of them take.
+    static constexpr std::ptrdiff_t tile = 32; ///< Columns. More would leave less of 8 bits, fewer cost more lowering.
+
+    const Lane* query = nullptr;   ///< rows x lanes: codes 0 to 3, unknown 4.
+    const Lane* target = nullptr;  ///< columns x lanes: codes 0 to 3, unknown 8.
+    std::ptrdiff_t rows = 0;       ///< A multiple of block.
+    std::ptrdiff_t columns = 0;    ///< At least 1.
+    std::ptrdiff_t begins = 0;     ///< A path may begin in this many rows, and before the first: a multiple of block.
+    std::ptrdiff_t first_end = 0;  ///< A path may end in this row or later, from 0: a multiple of block.
+    std::ptrdiff_t first_last = 0; ///< From this row on, a multiple of block, `ends` says where.
+    const Lane* ends = nullptr;    ///< (rows - first_last) x lanes: greatest_sum where a path may end, else least_sum.
+    bool distinguishes = false;    ///< Whether there are unknown bases, and they score otherwise than a mismatch.
+    bool whole_query = false;      ///< Column 0 is an insertion from row 0 on, not a new begin.
+
+    Lane match = 0, mismatch = 0, unknown = 0; ///< Added.
+    Lane gap_open = 0, gap_extend = 0;         ///< Subtracted.
+    Lane perfect = 0;                          ///< A sum of 0 before the first row.
+    std::ptrdiff_t period = 0;                 ///< Rows after which sums are lowered; 0: never. A multiple of block.
+
+    Lane* any = nullptr;       ///< columns x lanes: scratch.
+    Lane* insertion = nullptr; ///< columns x lanes: scratch.
+    Lane* best = nullptr;      ///< columns x lanes: the greatest sum of a path's end in the column,
+    Lane* best_row = nullptr;  ///< and the first row, counted from first_end, that has it.
+};
+
+/// A lane's best end: the greatest score, then the first column, then the first row, from 0.
+struct LaneEnd {
+    std::int32_t score = 0, row = 0, column = 0;
+};
+
+template <class Lane>
+struct LaneKernel {
+    std::ptrdiff_t lanes = 0;
+    void (*fill)(const LaneMatrix<Lane>&) = nullptr;
+    /// ends: one for each lane. Of columns that a lane's target does not have, best must have been set to least_sum.
+    void (*pick)(const LaneMatrix<Lane>&, LaneEnd* ends) = nullptr;
+};
+
+struct LaneKernels {
+    LaneKernel<std::int8_t> on8;
+    LaneKernel<std::int16_t> on16;
+    LaneKernel<std::int32_t> on32;
+    /// Writes the codes of `lanes` (a multiple of 16) texts, position by position, to `codes`, whose length is rounded
+    /// up to a multiple of 16. True if there is an unknown base.
+    bool (*pack)(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown, std::uint8_t* codes) = nullptr;
+};
+
+/// Of an available ISA. Isa::baseline has none: 0 lanes.
+[[nodiscard]] LaneKernels lane_kernels(Isa isa);
+
+} // namespace spillway

@@ -1,0 +1,258 @@
+#include "align/score_pass.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <numeric>
+
+namespace spillway {
+
+namespace {
+
+constexpr std::size_t alignment = 64;
+
+/// Where 8 bits are tried, a path may leave so many bases of the query at each end. More cost a tenth more a cell,
+/// fewer leave more pairs to be done again: two mismatches near an end and an insertion of ten still fit.
+constexpr std::ptrdiff_t proven_margin = 24;
+
+/// Rows after which sums of 8 bits are lowered.
+constexpr std::ptrdiff_t lowering_period = 16;
+
+/// The least that 8 bits must have room for, in matches, to be worth a try.
+constexpr std::int64_t least_budget = 32;
+
+/// Queries in one group differ in length by at most this, or an eighth.
+constexpr std::ptrdiff_t spread = 12;
+
+/// A group must fill so much of the lanes, or its pairs cost less one by one.
+constexpr std::ptrdiff_t least_fill = 4;
+
+/// Longer targets are aligned one by one: this bounds what a group takes in memory.
+constexpr std::size_t longest_target = std::size_t{1} << 14;
+
+/// In how many rows a path may then end at most: those of the margin, of the longest and the shortest query of a group,
+/// and what blocks add at both ends.
+constexpr std::ptrdiff_t most_ending = proven_margin + spread + 2 * LaneMatrix<std::int8_t>::block;
+
+/// Where sums lie in a lane.
+struct Sums {
+    std::int64_t perfect; ///< Of a path that has lost nothing.
+    std::int64_t budget;  ///< The least loss that cannot be told.
+    bool fit;
+};
+
+/// If the greatest loss or gain between two lowerings, or of a whole query, is that of `rows` rows.
+template <class Lane>
+Sums sums(const ReducedScores& scores, std::ptrdiff_t rows) {
+    const std::int64_t most = (scores.match + scores.gap_extend) * rows + scores.gap_extend * LaneMatrix<Lane>::tile;
+    const std::int64_t largest = std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open});
+    Sums sums{};
+    sums.perfect = sizeof(Lane) == 4 ? 0 : greatest_sum<Lane> - most;
+    sums.budget = sums.perfect - least_sum<Lane>;
+    sums.fit = sums.budget >= least_budget * scores.match && largest + 2 * scores.gap_extend <= greatest_sum<Lane>;
+    return sums;
+}
+
+constexpr std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t to) {
+    return (value + to - 1) / to * to;
+}
+
+} // namespace
+
+template <class T>
+T* AlignedArray<T>::of(std::size_t size) {
+    if (elements_.size() < size + alignment / sizeof(T)) elements_.resize(size + alignment / sizeof(T));
+    void* at = elements_.data();
+    std::size_t room = elements_.size() * sizeof(T);
+    return static_cast<T*>(std::align(alignment, size * sizeof(T), at, room));
+}
+
+ReducedScores::ReducedScores(const Scores& scores, Span span)
+    : match(scores.match), mismatch(scores.mismatch), unknown(scores.unknown), gap_open(scores.gap_open),
+      gap_extend(scores.gap_extend), divisor(1), whole_query(span == Span::query) {
+    divisor = std::gcd(std::gcd(std::gcd(match, mismatch), std::gcd(unknown, gap_open)), gap_extend);
+    for (std::int64_t* score : {&match, &mismatch, &unknown, &gap_open, &gap_extend}) *score /= divisor;
+}
+
+ScorePass::ScorePass(const Scores& scores, Span span, Isa isa)
+    : scores_(scores), span_(span), reduced_(scores, span), kernels_(lane_kernels(isa)),
+      narrow_(sums<std::int8_t>(reduced_, most_ending).fit) {}
+
+void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd> ends) {
+    pairs_ = pairs;
+    ends_ = ends;
+    Order order, left;
+    for (std::uint32_t i = 0; i < pairs.size(); ++i) {
+        const SequencePair& pair = pairs[i];
+        if (kernels_.on8.lanes == 0 || pair.query.empty() || pair.target.empty() ||
+            pair.target.size() > longest_target || pair.query.size() > longest_target) {
+            run_single(i);
+        } else {
+            order.push_back(i);
+        }
+    }
+    if (narrow_) {
+        run_lanes(kernels_.on8, room8_, true, order, left);
+    } else {
+        run_lanes(kernels_.on16, room16_, true, order, left);
+    }
+    order.swap(left);
+    run_lanes(kernels_.on16, room16_, false, order, left);
+    order.swap(left);
+    run_lanes(kernels_.on32, room32_, false, order, left);
+    for (const std::uint32_t pair : left) run_single(pair);
+}
+
+void ScorePass::run_single(std::uint32_t pair) {
+    BatchAligner(pairs_[pair].target, scores_, span_).align(pairs_[pair].query, single_);
+    ends_[pair] = {single_.score, single_.query_end, single_.target_end};
+}
+
+template <class Lane>
+void ScorePass::run_lanes(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves, Order& order, Order& left) {
+    left.clear();
+    const auto length = [&](std::uint32_t pair) { return std::ssize(pairs_[pair].query); };
+    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        if (length(a) != length(b)) return length(a) > length(b);
+        const std::size_t target_a = pairs_[a].target.size(), target_b = pairs_[b].target.size();
+        return target_a != target_b ? target_a > target_b : a < b;
+    });
+    std::size_t tried = 0;
+    for (auto at = order.begin(); at != order.end();) {
+        const std::ptrdiff_t longest = length(*at);
+        const std::ptrdiff_t shortest = longest - (proves ? spread : std::max(spread, longest / 8));
+        const auto room_for = std::min<std::ptrdiff_t>(kernel.lanes, order.end() - at);
+        const auto end = std::find_if(at, at + room_for, [&](std::uint32_t pair) { return length(pair) < shortest; });
+        const std::span<const std::uint32_t> group(at, end);
+        at = end;
+        if (std::ssize(group) * least_fill < kernel.lanes) {
+            for (const std::uint32_t pair : group) run_single(pair);
+        } else if (proves && tried >= 8 * static_cast<std::size_t>(kernel.lanes) && left.size() * 2 > tried) {
+            left.insert(left.end(), group.begin(), group.end()); // these pairs are not alike: no more tries
+        } else {
+            tried += group.size();
+            run_group(kernel, room, proves, group, left);
+        }
+    }
+}
+
+const char* ScorePass::texts(std::span<const std::uint32_t> group, bool queries, std::ptrdiff_t stride,
+                             std::ptrdiff_t lanes) {
+    const auto size = static_cast<std::size_t>(stride * lanes);
+    if (texts_.size() < size) texts_.resize(size);
+    char* to = texts_.data();
+    for (const std::uint32_t pair : group) {
+        const std::string_view text = queries ? pairs_[pair].query : pairs_[pair].target;
+        std::memcpy(to, text.data(), text.size());
+        to += stride;
+    }
+    return texts_.data();
+}
+
+template <class Lane>
+void ScorePass::pack(std::span<const std::uint32_t> group, std::ptrdiff_t lanes, Room<Lane>& room,
+                     LaneMatrix<Lane>& m) {
+    const std::ptrdiff_t packed = std::max<std::ptrdiff_t>(lanes, 16); // lanes that are packed at least
+    bool unknown = false;
+    const auto side = [&](bool queries, std::ptrdiff_t length, std::uint8_t code, AlignedArray<std::uint8_t>& codes,
+                          AlignedArray<Lane>& wide) {
+        const std::ptrdiff_t stride = round_up(length, 16);
+        const LaneText text{texts(group, queries, stride, packed), stride, length};
+        std::uint8_t* const bytes = codes.of(static_cast<std::size_t>(stride * packed));
+        unknown = kernels_.pack(text, packed, code, bytes) || unknown;
+        Lane* const lane = wide.of(static_cast<std::size_t>(stride * lanes));
+        for (std::ptrdiff_t at = 0; at < stride; ++at) {
+            for (std::ptrdiff_t k = 0; k < lanes; ++k) lane[at * lanes + k] = static_cast<Lane>(bytes[at * packed + k]);
+        }
+        return lane;
+    };
+    m.query = side(true, m.rows, 4, query_codes_, room.query);
+    m.target = side(false, m.columns, 8, target_codes_, room.target);
+    m.distinguishes = unknown && reduced_.unknown != reduced_.mismatch;
+}
+
+template <class Lane>
+void ScorePass::run_group(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves,
+                          std::span<const std::uint32_t> group, Order& left) {
+    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+    const std::ptrdiff_t longest = std::ssize(pairs_[group.front()].query);
+    const std::ptrdiff_t shortest = std::ssize(pairs_[group.back()].query);
+    LaneMatrix<Lane> m;
+    m.rows = round_up(longest, block);
+    m.whole_query = span_ == Span::query;
+    m.first_last = (m.whole_query ? shortest - 1 : shortest) / block * block;
+    if (m.whole_query) {
+        m.first_end = m.first_last;
+    } else {
+        m.begins = m.rows;
+        if (proves && shortest > 2 * proven_margin) {
+            m.begins = proven_margin;
+            m.first_end = (shortest - proven_margin) / block * block;
+        }
+    }
+    m.period = proves ? lowering_period : 0;
+    const std::ptrdiff_t rows_at_once = proves ? std::max(m.period, m.rows - m.first_end) : m.rows;
+    const Sums room_of = sums<Lane>(reduced_, rows_at_once);
+    if (!room_of.fit || (!proves && room_of.perfect < 0)) {
+        left.insert(left.end(), group.begin(), group.end());
+        return;
+    }
+
+    m.columns = 0;
+    for (const std::uint32_t pair : group) m.columns = std::max(m.columns, std::ssize(pairs_[pair].target));
+    pack(group, kernel.lanes, room, m);
+    m.match = static_cast<Lane>(reduced_.match);
+    m.mismatch = static_cast<Lane>(reduced_.mismatch);
+    m.unknown = static_cast<Lane>(reduced_.unknown);
+    m.gap_open = static_cast<Lane>(reduced_.gap_open);
+    m.gap_extend = static_cast<Lane>(reduced_.gap_extend);
+    m.perfect = static_cast<Lane>(room_of.perfect);
+    const auto size = static_cast<std::size_t>(m.columns * kernel.lanes);
+    m.any = room.any.of(size);
+    m.insertion = room.insertion.of(size);
+    m.best = room.best.of(size);
+    m.best_row = room.best_row.of(size);
+    Lane* const ends = room.ends.of(static_cast<std::size_t>((m.rows - m.first_last) * kernel.lanes));
+    for (std::ptrdiff_t row = m.first_last; row < m.rows; ++row) {
+        for (std::ptrdiff_t lane = 0; lane < kernel.lanes; ++lane) {
+            const std::ptrdiff_t last =
+                lane < std::ssize(group) ? std::ssize(pairs_[group[static_cast<std::size_t>(lane)]].query) - 1 : -1;
+            const bool may_end = m.whole_query ? row == last : row <= last;
+            ends[(row - m.first_last) * kernel.lanes + lane] = may_end ? greatest_sum<Lane> : least_sum<Lane>;
+        }
+    }
+    m.ends = ends;
+    kernel.fill(m);
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+        for (std::ptrdiff_t column = std::ssize(pairs_[group[lane]].target); column < m.columns; ++column) {
+            m.best[column * kernel.lanes + static_cast<std::ptrdiff_t>(lane)] = least_sum<Lane>;
+        }
+    }
+    LaneEnd found[64];
+    kernel.pick(m, found);
+
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+        const std::ptrdiff_t query = std::ssize(pairs_[group[lane]].query);
+        // The least that a path loses which was left out: it begins or ends too far inside, or sank out of reach.
+        std::int64_t left_out = room_of.budget;
+        if (m.begins < m.rows && !m.whole_query) left_out = std::min(left_out, reduced_.match * (m.begins + 1));
+        if (m.first_end > 0 && !m.whole_query) left_out = std::min(left_out, reduced_.match * (query - m.first_end));
+        const bool all = !proves && !m.whole_query; // a sum below 0 is no part of a local path
+        if (!all && reduced_.match * query - found[lane].score >= left_out) {
+            left.push_back(group[lane]);
+            continue;
+        }
+        AlignmentEnd& end = ends_[group[lane]];
+        end.score = static_cast<std::int32_t>(found[lane].score * reduced_.divisor);
+        end.query_end = found[lane].row + 1;
+        end.target_end = found[lane].column + 1;
+        const std::int64_t inserted = -(reduced_.gap_open + (query - 1) * reduced_.gap_extend);
+        if (m.whole_query && inserted >= found[lane].score) {
+            end = {static_cast<std::int32_t>(inserted * reduced_.divisor), static_cast<std::int32_t>(query), 0};
+        } else if (!m.whole_query && found[lane].score <= 0) {
+            end = {};
+        }
+    }
+}
+
+} // namespace spillway
