@@ -253,8 +253,8 @@ CudaDevices cuda_devices() {
     int count = 0;
     if (const cudaError_t error = cudaGetDeviceCount(&count); error != cudaSuccess || count == 0) {
         static_cast<void>(cudaGetLastError());
-        found.reason = std::string(error == cudaSuccess ? "no CUDA device" : cudaGetErrorString(error)) + " (" +
-                       versions() + ")";
+        found.reason =
+            std::string(error == cudaSuccess ? "no CUDA device" : cudaGetErrorString(error)) + " (" + versions() + ")";
         return found;
     }
     for (int number = 0; number < count; ++number) {

@@ -48,10 +48,18 @@ struct CudaLanes {
     static __device__ __forceinline__ Word add_max_0(Word a, Word b, Word c) { return max(max(a + b, c), 0); }
 
 #if CUDART_VERSION >= 12000
-    static __device__ __forceinline__ Word add16(Word a, Word b) { return __vadd2(a, b); }
-    static __device__ __forceinline__ Word max16(Word a, Word b) { return __vmaxs2(a, b); }
-    static __device__ __forceinline__ Word max16(Word a, Word b, Word c) { return __vimax3_s16x2(a, b, c); }
-    static __device__ __forceinline__ Word add_max16(Word a, Word b, Word c) { return __viaddmax_s16x2(a, b, c); }
+    static __device__ __forceinline__ Word add16(Word a, Word b) {
+        return __vadd2(a, b);
+    }
+    static __device__ __forceinline__ Word max16(Word a, Word b) {
+        return __vmaxs2(a, b);
+    }
+    static __device__ __forceinline__ Word max16(Word a, Word b, Word c) {
+        return __vimax3_s16x2(a, b, c);
+    }
+    static __device__ __forceinline__ Word add_max16(Word a, Word b, Word c) {
+        return __viaddmax_s16x2(a, b, c);
+    }
     static __device__ __forceinline__ Word add_max_0_16(Word a, Word b, Word c) {
         return __viaddmax_s16x2_relu(a, b, c);
     }
@@ -76,10 +84,16 @@ struct CudaLanes {
         b = row.y;
     }
 
-    static __device__ __forceinline__ Word shift_up(Word a) { return __shfl_up_sync(whole_warp, a, 1); }
-    static __device__ __forceinline__ Word from(Word a, Word lane) { return __shfl_sync(whole_warp, a, lane); }
+    static __device__ __forceinline__ Word shift_up(Word a) {
+        return __shfl_up_sync(whole_warp, a, 1);
+    }
+    static __device__ __forceinline__ Word from(Word a, Word lane) {
+        return __shfl_sync(whole_warp, a, lane);
+    }
 
-    static __device__ __forceinline__ Word load8(const std::uint8_t* base, Word index) { return base[index]; }
+    static __device__ __forceinline__ Word load8(const std::uint8_t* base, Word index) {
+        return base[index];
+    }
     template <class T>
     static __device__ __forceinline__ Word load(const T* base, Word index, unsigned member) {
         return reinterpret_cast<const Word*>(base + index)[member];

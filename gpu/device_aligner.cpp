@@ -14,14 +14,16 @@ DeviceAligner::DeviceAligner(const Scores& scores, Span span) : scores_(scores),
     check_scores(scores);
 }
 
-std::size_t DeviceAligner::header_bytes() const noexcept {
+std::size_t DeviceAligner::header_bytes() noexcept {
     return gpu::Packing::header_bytes();
 }
 
-std::size_t DeviceAligner::bytes(std::string_view target, std::span<const std::string_view> queries) const noexcept {
-    std::size_t sum = gpu::Packing::bytes_of_target(target.size());
-    for (const std::string_view query : queries) sum += gpu::Packing::bytes_of_pair(query.size());
-    return sum;
+std::size_t DeviceAligner::target_bytes(std::size_t size) noexcept {
+    return gpu::Packing::bytes_of_target(size);
+}
+
+std::size_t DeviceAligner::query_bytes(std::size_t size) noexcept {
+    return gpu::Packing::bytes_of_pair(size);
 }
 
 void DeviceAligner::pack(std::span<const AlignmentTask> tasks, Staging& staging) const {

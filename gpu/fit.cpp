@@ -48,7 +48,8 @@ bool Fit::packs(const Shape& shape, std::uint32_t threads, std::size_t query, st
         return (highest + 1) * scale - 1 <= std::numeric_limits<std::int16_t>::max();
     }
     // Taller by extend * (row + column), and lower by as much in columns before the query; what one cell adds or takes.
-    const std::int64_t cells = static_cast<std::int64_t>(target) + std::int64_t{2} * warp_size + std::int64_t{shape.columns} * threads;
+    const std::int64_t cells =
+        static_cast<std::int64_t>(target) + std::int64_t{2} * warp_size + std::int64_t{shape.columns} * threads;
     return highest + scores_.gap_extend * cells + 512 <= -packed_minus_infinity;
 }
 

@@ -17,9 +17,15 @@ namespace {
 
 constexpr unsigned block_threads = 128;
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900 && __CUDA_ARCH__ < 1000
+constexpr bool hopper = true; // its 20 columns fit in fewer registers than those of its neighbours
+#else
+constexpr bool hopper = false;
+#endif
+
 /// So many blocks on a multiprocessor that its 65,536 registers hold the columns of all, three registers each.
 constexpr int blocks_at_once(std::uint32_t columns) {
-    return columns > 20 ? 3 : columns > 10 ? (has_dpx ? 5 : 4) : 6;
+    return columns > 20 ? 3 : columns > 10 ? (hopper ? 5 : 4) : 6;
 }
 
 template <std::uint32_t columns, bool packed, bool local>
@@ -65,7 +71,8 @@ void launch_on_cuda(const Launch& launch, void* stream) {
         with_kernel(shape, launch.local, [&](auto kernel) {
             using K = decltype(kernel);
             work.rank_scale = 1U << column_bits<K::columns>;
-            sweep_tiles<K::columns, K::packed, K::local><<<(work.count + warps - 1) / warps, block_threads, 0, on>>>(work);
+            sweep_tiles<K::columns, K::packed, K::local>
+                <<<(work.count + warps - 1) / warps, block_threads, 0, on>>>(work);
         });
         check();
     }

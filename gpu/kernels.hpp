@@ -14,8 +14,8 @@ struct Shape {
     std::uint32_t columns;
     bool packed; ///< Two pairs, 16 bits each; else one of 32 bits.
 };
-/// Few, since each is compiled twice for each kind of device. 20 columns suit reads of 100 and 150 bases (5 and 8 threads,
-/// none of 32 idle but 2), 32 those of 250; 10 what is shorter than two times 20.
+/// Few, since each is compiled twice for each kind of device. 20 columns suit reads of 100 and 150 bases (5 and 8
+/// threads, none of 32 idle but 2), 32 those of 250; 10 what is shorter than two times 20.
 inline constexpr Shape shapes[] = {{10, true}, {20, true}, {32, true}, {32, false}};
 inline constexpr std::uint32_t shape_count = sizeof shapes / sizeof shapes[0];
 

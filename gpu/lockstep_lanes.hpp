@@ -79,16 +79,24 @@ struct LockstepLanes {
         return result;
     }
 
-    static Mask equal(const Word& a, const Word& b) { return test(a, b, [](auto x, auto y) { return x == y; }); }
+    static Mask equal(const Word& a, const Word& b) {
+        return test(a, b, [](auto x, auto y) { return x == y; });
+    }
     static Mask equal(const Word& a, std::uint32_t b) { return equal(a, all(b)); }
     static Mask less(const Word& a, const Word& b) {
         return test(a, b, [](auto x, auto y) { return number(x) < number(y); });
     }
     static Mask less(const Word& a, std::uint32_t b) { return less(a, all(b)); }
     static Mask less(std::uint32_t a, const Word& b) { return less(all(a), b); }
-    static Mask both(const Mask& a, const Mask& b) { return join(a, b, [](bool x, bool y) { return x && y; }); }
-    static Mask either(const Mask& a, const Mask& b) { return join(a, b, [](bool x, bool y) { return x || y; }); }
-    static Mask none_of(const Mask& a) { return join(a, a, [](bool x, bool) { return !x; }); }
+    static Mask both(const Mask& a, const Mask& b) {
+        return join(a, b, [](bool x, bool y) { return x && y; });
+    }
+    static Mask either(const Mask& a, const Mask& b) {
+        return join(a, b, [](bool x, bool y) { return x || y; });
+    }
+    static Mask none_of(const Mask& a) {
+        return join(a, a, [](bool x, bool) { return !x; });
+    }
     static Word select(const Mask& mask, const Word& yes, const Word& no) {
         Word result;
         for (std::size_t i = 0; i < warp_size; ++i) result.of[i] = mask.of[i] ? yes.of[i] : no.of[i];

@@ -62,7 +62,9 @@ struct Packed {
             record[0] = Lanes::select(low, Lanes::permute(value, row, 0x5410U), record[0]);
             record[1] = Lanes::select(high, Lanes::permute(value, row, 0x5432U), record[1]);
         }
-        SPILLWAY_ON_DEVICE Word value(unsigned pair) const { return Lanes::shift_right_signed(record[pair] << 16U, 16); }
+        SPILLWAY_ON_DEVICE Word value(unsigned pair) const {
+            return Lanes::shift_right_signed(record[pair] << 16U, 16);
+        }
         SPILLWAY_ON_DEVICE Word row(unsigned pair) const { return record[pair] >> 16U; }
     };
 };

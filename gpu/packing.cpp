@@ -92,8 +92,7 @@ bool Packing::add(std::string_view query) {
         bases_ += target.bases.size() + 1;
     }
     const auto number = static_cast<std::uint32_t>(queries_.size());
-    queries_.push_back(
-        {query, static_cast<std::uint32_t>(bases_), static_cast<std::uint32_t>(targets_.size() - 1)});
+    queries_.push_back({query, static_cast<std::uint32_t>(bases_), static_cast<std::uint32_t>(targets_.size() - 1)});
     bases_ += query.size();
     cells_ += std::uint64_t{query.size()} * target.bases.size();
     const std::uint64_t order = order_of(*tiling, target.bases.size());
@@ -168,8 +167,8 @@ const Layout& Packing::write(std::span<std::byte> host) {
         }
         const auto shape = static_cast<std::uint32_t>(group.order >> 48U);
         const auto threads = static_cast<std::uint32_t>(group.order >> 32U & 0xFFFFU);
-        const bool joins = i > 0 && groups_[i - 1].order >> 32U == group.order >> 32U &&
-                           tiles[tile - 1].packs < warp_size / threads;
+        const bool joins =
+            i > 0 && groups_[i - 1].order >> 32U == group.order >> 32U && tiles[tile - 1].packs < warp_size / threads;
         if (!joins) {
             if (layout.launch.tiles[shape]++ == 0) layout.launch.first_tile[shape] = tile;
             tiles[tile++] = {i, 0, threads, 0};

@@ -24,7 +24,7 @@ namespace spillway::gpu {
 struct Layout {
     std::uint64_t packs_at = 0, tiles_at = 0, pairs_at = 0, ends_at = 0, size = 0; ///< Bytes from the begin.
     std::uint64_t cells = 0;                                                       ///< Of the matrices of all pairs.
-    Launch launch; ///< Its addresses are to be set.
+    Launch launch;                                                                 ///< Its addresses are to be set.
 
     /// The launch for this layout at `memory`.
     [[nodiscard]] Launch at(std::byte* memory) const;
@@ -45,7 +45,8 @@ public:
     void next_target(std::string_view target);
     /// Whether the pair is for the device.
     bool add(std::string_view query);
-    /// Throws Error(usage) where `host` is too small: header_bytes and the sum of what was added would have been enough.
+    /// Throws Error(usage) where `host` is too small: header_bytes and the sum of what was added would have been
+    /// enough.
     const Layout& write(std::span<std::byte> host);
 
 private:

@@ -2,10 +2,10 @@
 //
 //     walk<CudaLanes, true>(work, first_pair);        // local
 //
-// Going back from the end along its diagonal, what is left of the score falls by each pair. If it comes to nothing where
-// a path may begin, all cells on the way have the value that is left there (were one higher, the end's score would be
-// higher too), so the pair attains each, and the tie rule takes pairs first: this is the path. If it does not, the path
-// has a gap.
+// Going back from the end along its diagonal, what is left of the score falls by each pair. If it comes to nothing
+// where a path may begin, all cells on the way have the value that is left there (were one higher, the end's score
+// would be higher too), so the pair attains each, and the tie rule takes pairs first: this is the path. If it does not,
+// the path has a gap.
 #pragma once
 
 #include "gpu/lanes.hpp"
@@ -38,8 +38,7 @@ SPILLWAY_ON_DEVICE void walk(const Work& work, std::uint32_t first_pair) {
     while (Lanes::any(going)) {
         const Word q = Lanes::load8(work.bases, Lanes::select(going, query_at + query - 1U, 0U));
         const Word t = Lanes::load8(work.bases, Lanes::select(going, target_at + target - 1U, 0U));
-        const Mask known = Lanes::both(Lanes::less(q, unknown_base),
-                                       Lanes::less(t, unknown_base));
+        const Mask known = Lanes::both(Lanes::less(q, unknown_base), Lanes::less(t, unknown_base));
         left = left - Lanes::select(known, Lanes::select(Lanes::equal(q, t), match, mismatch), unknown);
         query = query - 1U;
         target = target - 1U;
