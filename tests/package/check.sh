@@ -26,6 +26,9 @@ cmake -S "$here/host" -B "$scratch/cmake" -DCMAKE_BUILD_TYPE=Release -DCMAKE_PRE
 cmake --build "$scratch/cmake" -j2 > "$scratch/build.log" 2>&1 || { cat "$scratch/build.log" >&2; fail "building the host"; }
 expect "find_package, spillway::spillway" "$(cat "$here/minimal.txt")" "$scratch/cmake/minimal"
 expect "find_package, spillway::align" "32 2-10 8M" "$scratch/cmake/align_only"
+if [ -x "$scratch/cmake/on_device" ]; then
+    expect "find_package, spillway::gpu" "32 2-10 8M" "$scratch/cmake/on_device"
+fi
 if [ -x "$scratch/cmake/allocator" ]; then
     expect "spillway::jemalloc sets the allocator" "60000 1" "$scratch/cmake/allocator"
     MALLOC_CONF=dirty_decay_ms:7 expect "MALLOC_CONF has the last word" "7 1" "$scratch/cmake/allocator"
@@ -39,5 +42,9 @@ export PKG_CONFIG_PATH
 # shellcheck disable=SC2046
 "$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-align) "$here/host/align_only.cpp" $(pkg-config --libs spillway-align) \
     -o "$scratch/align_only"
+# shellcheck disable=SC2046
+"$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-gpu spillway) "$here/host/on_device.cpp" \
+    $(pkg-config --libs spillway-gpu spillway) -o "$scratch/on_device"
+expect "pkg-config spillway-gpu" "32 2-10 8M" "$scratch/on_device"
 expect "pkg-config spillway" "$(cat "$here/minimal.txt")" "$scratch/minimal"
 expect "pkg-config spillway-align" "32 2-10 8M" "$scratch/align_only"
