@@ -1,4 +1,4 @@
-#include "router/simulation.hpp"
+#include "simulation.hpp"
 
 #include <algorithm>
 #include <deque>
