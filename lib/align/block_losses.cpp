@@ -9,6 +9,9 @@ namespace {
 constexpr std::ptrdiff_t words_per_block = 6;
 constexpr std::ptrdiff_t block_size = words_per_block * TargetIndex::word;
 
+/// Blocks that a path may leave out between two that it goes through, in the guess at its loss.
+constexpr std::size_t most_left_out = 32;
+
 /// A block with more of them is a repeat; aligning it at each place would cost more than it helps.
 constexpr std::size_t most_words = 48;
 
@@ -19,9 +22,8 @@ BlockLosses<Lane>::BlockLosses(const Losses& losses, Span span, Instructions ins
     : losses_(losses), span_(span), waves_(losses, instructions) {
     const auto word = static_cast<std::int32_t>(TargetIndex::word);
     const std::int32_t two_inserted = losses.insertion_open + losses.insertion_extend;
-    const std::int32_t word_loss =
-        std::min({losses.mismatch, losses.deletion_open, two_inserted / 2, losses.insertion_extend * word});
-    cap_ = word_loss * static_cast<std::int32_t>(words_per_block) - std::max(0, word_loss - losses.insertion_extend);
+    word_loss_ = std::min({losses.mismatch, losses.deletion_open, two_inserted / 2, losses.insertion_extend * word});
+    cap_ = least_loss(0);
     if (span == Span::local) {
         // A block that is clipped as a whole loses its measure as well. In one of which g bases are clipped, the
         // measure is more by no more than an insertion of them costs above clipping, nor than what they do not lose:
@@ -81,18 +83,23 @@ void BlockLosses<Lane>::group_words() {
         places_.back().words.high = diagonal;
         ++places_.back().count;
     }
-    std::iter_swap(places_.begin(), std::max_element(places_.begin(), places_.end(),
-                                                     [](const Place& a, const Place& b) { return a.count < b.count; }));
+    std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) { return a.count > b.count; });
+}
+
+/// What a path loses at least that agrees over so many of a block's words.
+template <class Lane>
+std::int32_t BlockLosses<Lane>::least_loss(std::ptrdiff_t words) const noexcept {
+    const auto touched = static_cast<std::int32_t>(std::max<std::ptrdiff_t>(0, words_per_block - words));
+    return std::max(0, word_loss_ * touched - std::max(0, word_loss_ - losses_.insertion_extend));
 }
 
 template <class Lane>
 typename BlockLosses<Lane>::Block BlockLosses<Lane>::measure_block(std::ptrdiff_t begin, const TargetIndex& index) {
     if (!find_words(begin, index)) return {};
-    if (words_.empty()) return {.loss = cap_, .elsewhere = cap_};
     group_words();
-    Block block{.loss = cap_, .elsewhere = cap_};
+    Block block{.loss = cap_, .elsewhere = cap_, .words = {.low = 1, .high = 0}};
     std::size_t best = places_.size();
-    for (std::size_t p = 0; p < places_.size() && block.loss > 0; ++p) {
+    for (std::size_t p = 0; p < places_.size() && least_loss(places_[p].count) < block.loss; ++p) {
         const Band& words = places_[p].words;
         if (words.low == words.high && places_[p].count == words_per_block) {
             block.loss = 0;
@@ -107,12 +114,43 @@ typename BlockLosses<Lane>::Block BlockLosses<Lane>::measure_block(std::ptrdiff_
             best = p;
         }
     }
-    if (best < places_.size()) {
-        likely_.low = std::min(likely_.low, places_[best].words.low);
-        likely_.high = std::max(likely_.high, places_[best].words.high);
+    for (std::size_t p = 0; p < places_.size(); ++p) {
+        if (p == best) {
+            block.words = places_[p].words;
+            likely_.low = std::min(likely_.low, block.words.low);
+            likely_.high = std::max(likely_.high, block.words.high);
+        } else {
+            block.elsewhere = std::min(block.elsewhere, std::max(block.loss, least_loss(places_[p].count)));
+        }
     }
-    if (places_.size() > 1) block.elsewhere = block.loss; // the others were not looked at beyond that
     return block;
+}
+
+template <class Lane>
+std::int64_t BlockLosses<Lane>::guess() const {
+    const std::int64_t beside = span_ == Span::local ? std::int64_t{losses_.clip} * block_size : cap_;
+    const auto count = static_cast<std::int64_t>(blocks_.size());
+    std::vector<std::int64_t> losses(blocks_.size()); // of the best path yet that goes through the block
+    std::int64_t least = count * beside;
+    for (std::size_t b = 0; b < blocks_.size(); ++b) {
+        const Band& words = blocks_[b].words;
+        if (words.low > words.high) continue;
+        losses[b] = static_cast<std::int64_t>(b) * beside;
+        for (std::size_t a = b > most_left_out ? b - most_left_out : 0; a < b; ++a) {
+            const Band& from = blocks_[a].words;
+            if (from.low > from.high) continue;
+            std::int64_t gap = 0;
+            if (words.low > from.high) {
+                gap = losses_.deletion_open + (words.low - from.high - 1) * std::int64_t{losses_.deletion_extend};
+            } else if (from.low > words.high) {
+                gap = losses_.insertion_open + (from.low - words.high - 1) * std::int64_t{losses_.insertion_extend};
+            }
+            losses[b] = std::min(losses[b], losses[a] + gap + static_cast<std::int64_t>(b - a - 1) * cap_);
+        }
+        losses[b] += blocks_[b].loss;
+        least = std::min(least, losses[b] + (count - 1 - static_cast<std::int64_t>(b)) * beside);
+    }
+    return least;
 }
 
 template <class Lane>

@@ -14,10 +14,13 @@ constexpr std::ptrdiff_t behind = 160;
 constexpr std::ptrdiff_t beside = 256;
 
 /// A row costs as much as so many cells of the matrix, which is what it competes with.
-constexpr std::size_t cells_per_row = 4;
+constexpr std::size_t cells_per_row = 2;
 
-constexpr std::size_t least_budget = std::size_t{1} << 16;
-constexpr std::size_t most_stored = std::size_t{1} << 25;
+constexpr std::size_t least_budget = std::size_t{1} << 18;
+constexpr std::size_t most_stored = std::size_t{1} << 26;
+
+/// The loss of an alignment that was not found.
+constexpr std::int64_t nothing = std::int64_t{1} << 40;
 
 /// Lanes that are taken from the heap at once.
 constexpr std::size_t chunk_size = std::size_t{1} << 15;
@@ -51,22 +54,29 @@ bool WavefrontAligner<Lane>::align(const CodedBases& query, const CodedBases& ta
 
     const End near = search_near_the_lead();
     const std::int64_t least = blocks_.total();
-    std::int64_t excess = least / 4 + 64;
-    std::int64_t limit = least + excess;
-    if (near.loss < limit + excess) limit = near.loss;
+    const bool telling = 2 * least <= blocks_.most();
+    std::int64_t limit = near.loss;
+    if (near.loss > least + least / 4 + 64) {
+        if (!telling && near.loss == nothing) return false;
+        if (telling) { // behind the lead may be the end of a long gap
+            const std::int64_t guess = blocks_.guess();
+            limit = std::min(limit, guess + guess / 16 + 16);
+        }
+    }
     for (;;) {
+        // Mostly at least as many rows as there will be.
+        if (2 * limit * (limit - least) > static_cast<std::int64_t>(budget_)) return false;
         End end{};
         if (!search(limit, end)) return false;
         if (end.loss <= limit) return trace(end, result);
-        excess *= 2;
-        limit = std::min(least + excess, end.loss);
+        limit = std::min(limit + (limit - least) / 2 + 64, end.loss);
     }
 }
 
 /// The alignment that it finds is one of the best, or not.
 template <class Lane>
 typename WavefrontAligner<Lane>::End WavefrontAligner<Lane>::search_near_the_lead() {
-    End best{.loss = std::int64_t{1} << 40};
+    End best{.loss = nothing};
     const Band& likely = blocks_.likely();
     if (likely.low > likely.high) return best;
     const std::int64_t limit = 2 * blocks_.total() + 256;
@@ -85,7 +95,7 @@ typename WavefrontAligner<Lane>::End WavefrontAligner<Lane>::search_near_the_lea
 /// Of all alignments that lose at most `limit`, the one that ends best. False if the budget does not last.
 template <class Lane>
 bool WavefrontAligner<Lane>::search(std::int64_t limit, End& end) {
-    end = {.loss = span_ == Span::local ? std::int64_t{losses_.clip} * query_size_ : std::int64_t{1} << 40};
+    end = {.loss = span_ == Span::local ? std::int64_t{losses_.clip} * query_size_ : nothing};
     limit = std::min(limit, end.loss);
     if (limit >= Wavefronts<Lane>::most_loss) return false;
     const Band band = blocks_.diagonals(limit);

@@ -16,11 +16,12 @@
 // row would lose.
 //
 // The limit: a first search gives up every diagonal that is far behind the leading one. What it finds is some
-// alignment, mostly a best one, and its loss is the limit of the second. If there is nothing, or much more than the
-// blocks must lose, a guess is tried, and then a greater one.
+// alignment, mostly a best one, and its loss is the limit of the second. If it finds nothing, or something that loses
+// much more than the blocks must, there may be a long gap: the limit is a guess from the blocks, raised until it holds.
+// Where the blocks say little as well, the pair is left to the matrix.
 //
-// Memory: 16-bit lanes 2 bytes a row, 32-bit lanes 4, for each diagonal of each wave; align() gives up before these are
-// 64 MiB, 128 MiB. They are kept for the next pair.
+// Memory: for each diagonal of each wave 2 bytes in 16-bit lanes, 4 in 32-bit ones; align() gives up before these are
+// 128 MiB, 256 MiB, or more than half as many as the matrix has cells. They are kept for the next pair.
 #pragma once
 
 #include <cstddef>

@@ -123,7 +123,7 @@ void check_small_pairs(std::uint64_t seed, int rounds) {
     Pairs random(seed);
     int held = 0;
     for (int round = 0; round < rounds; ++round) {
-        const std::size_t longest = round % 50 == 0 ? 300 : round % 2 == 0 ? 12 : 60;
+        const std::size_t longest = round % 10 == 0 ? 300 : round % 2 == 0 ? 12 : 60;
         const Pair pair = round % 3 == 0 ? tied_pair(random, longest) : random.next(longest);
         if (pair.query.empty()) continue;
         const Span span = random.under(2) == 0 ? Span::local : Span::query;
