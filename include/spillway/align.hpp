@@ -68,13 +68,13 @@ struct AlignmentEnd {
 
 /// Aligns every query to one target; out[i] belongs to queries[i]. Same results and limits as align(), faster: what
 /// depends on the target alone is made once. A query that lies on the target exactly costs a look-up, one that differs
-/// in a few places a narrow band of the matrix, any other the whole of it. Throws Error(usage) if out and queries
-/// differ in length, before anything is aligned.
+/// in a few places a narrow band of the matrix; those of which neither is proven are scored side by side. Throws
+/// Error(usage) if out and queries differ in length, before anything is aligned.
 void align(std::span<const std::string_view> queries, std::string_view target, const Scores& scores, Span span,
            std::span<Alignment> out);
 
-/// Aligns every pair: out[i] is what align() gives for pairs[i]. Limits and memory are those of score(). Where all
-/// queries have one target, the other form is faster.
+/// Aligns every pair: out[i] is what align() gives for pairs[i]. In the same manner, so pairs of one target should
+/// follow one another, and share its text. Limits and memory are those of score().
 void align(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<Alignment> out);
 
 /// Scores every pair, without its begin and CIGAR: out[i] is what align() gives for pairs[i]. Same limits; at most

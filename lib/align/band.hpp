@@ -20,6 +20,7 @@
 
 #include "align/bases.hpp"
 #include "align/cigar.hpp"
+#include "align/isa.hpp"
 #include "spillway/align.hpp"
 
 namespace spillway {
@@ -43,9 +44,6 @@ struct Band {
     if (a.target_end != b.target_end) return a.target_end < b.target_end;
     return a.query_end < b.query_end;
 }
-
-/// What the sweeps may be made of: the widest registers that this machine has, or those that every one of its kind has.
-enum class Instructions : std::uint8_t { widest, baseline };
 
 template <class Lane>
 struct Sweep;

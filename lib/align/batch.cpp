@@ -32,48 +32,66 @@ void reset(Alignment& alignment) {
 
 } // namespace
 
-BatchAligner::BatchAligner(std::string_view target, const Scores& scores, Span span)
-    : scores_(scores), span_(span), band_(scores, span) {
+void BatchAligner::set_target(std::string_view target) {
     target_.assign(target);
     band_.set_target(target_);
-    index_.build(target_);
+    has_index_ = may_need_index_ = false;
 }
 
 void BatchAligner::align(std::string_view query, Alignment& result) {
+    const auto both = static_cast<std::ptrdiff_t>(query.size() + target_.size());
+    if (align_proven(query, both / 2, result)) return;
+    reset(result);
+    band_.align({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
+}
+
+bool BatchAligner::align_cheaply(std::string_view query, Alignment& result) {
+    return align_proven(query, 2 * cheap_width, result);
+}
+
+std::optional<std::ptrdiff_t> BatchAligner::find_whole_query() {
+    // One query is found faster by looking everywhere; where there are more, the index pays.
+    if (!may_need_index_) {
+        may_need_index_ = true;
+        if (const auto at = find_whole(query_, target_)) return at;
+    }
+    if (!has_index_) index_.build(target_);
+    has_index_ = true;
+    return find_whole(query_, target_, index_);
+}
+
+bool BatchAligner::align_proven(std::string_view query, std::ptrdiff_t widest, Alignment& result) {
     reset(result);
     query_.assign(query);
     band_.set_query(query_);
     if (query.empty()) {
         result.score = 0;
-        return;
+        return true;
     }
-    if (const auto at = find_whole(query_, target_, index_)) {
-        align_ungapped(query_, target_, *at, scores_, span_, result);
-        return;
+    if (const auto at = find_whole_query()) {
+        return align_ungapped(query_, target_, *at, scores_, span_, result);
     }
-    if (query_.size() >= long_query && align_long(result)) return;
+    if (query_.size() >= long_query && align_long(result)) return true;
     reset(result);
-    if (find_runs(query_, target_, index_, runs_) && align_certified(result)) return;
-    reset(result);
-    band_.align({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
+    return find_runs(query_, target_, index_, runs_) && align_certified(widest, result);
 }
 
 bool BatchAligner::align_long(Alignment& result) {
     if (static_cast<std::ptrdiff_t>(query_.size()) <= Wavefronts<std::int16_t>::most_rows) {
-        if (!long_) long_.emplace(scores_, span_);
+        if (!long_) long_.emplace(scores_, span_, instructions_);
         return long_->align(query_, target_, index_, result);
     }
-    if (!longest_) longest_.emplace(scores_, span_);
+    if (!longest_) longest_.emplace(scores_, span_, instructions_);
     return longest_->align(query_, target_, index_, result);
 }
 
-bool BatchAligner::align_certified(Alignment& result) {
+bool BatchAligner::align_certified(std::ptrdiff_t widest, Alignment& result) {
     if (runs_.empty()) return false;
     const Certificate certificate(scores_, span_, query_.size(), query_.unknown());
     const std::ptrdiff_t diagonal = longest_run().diagonal;
     Freedom freedom;
     if (align_ungapped(query_, target_, diagonal, scores_, span_, result) &&
-        certified_bands(freedom = certificate.freedom(result.score))) {
+        certified_bands(freedom = certificate.freedom(result.score), widest)) {
         if (freedom.gaps && only_on(diagonal, freedom) && lies_inside(diagonal) && !query_.has_unknown() &&
             detours_excluded(query_, target_, diagonal, certificate, freedom)) {
             return true;
@@ -83,7 +101,7 @@ bool BatchAligner::align_certified(Alignment& result) {
         if (!likely) return false;
         reset(result);
         band_.align(*likely, result);
-        if (!certified_bands(freedom = certificate.freedom(result.score))) return false;
+        if (!certified_bands(freedom = certificate.freedom(result.score), widest)) return false;
         if (bands_.size() == 1 && bands_[0].low >= likely->low && bands_[0].high <= likely->high) return true;
     }
     reset(result);
@@ -113,9 +131,9 @@ bool BatchAligner::lies_inside(std::ptrdiff_t diagonal) const {
            diagonal + static_cast<std::ptrdiff_t>(query_.size()) <= static_cast<std::ptrdiff_t>(target_.size());
 }
 
-/// Makes bands_ the bands that hold every best alignment, if each is so free. False if they are not worth it, or not
-/// proven.
-bool BatchAligner::certified_bands(const Freedom& freedom) {
+/// Makes bands_ the bands that hold every best alignment, if each is so free. False if they have more than `widest`
+/// diagonals, or nothing is proven.
+bool BatchAligner::certified_bands(const Freedom& freedom, std::ptrdiff_t widest) {
     if (freedom.longest_run < surely_found) return false;
     bands_.clear();
     for (const ExactRun& run : runs_) {
@@ -140,7 +158,7 @@ bool BatchAligner::certified_bands(const Freedom& freedom) {
     }
     bands_.resize(kept);
     for (const Band& band : bands_) width += band.high - band.low + 1;
-    return width <= static_cast<std::ptrdiff_t>(query_.size() + target_.size()) / 2;
+    return width <= widest;
 }
 
 /// Where the query seems to lie: around its longest run and what is near that, as wide as costs nothing more.

@@ -1,6 +1,7 @@
 // Aligns many queries to one target: the little that each needs, with a proof that it is enough.
 //
-//     BatchAligner aligner(target, scores, Span::query);
+//     BatchAligner aligner(scores, Span::query);
+//     aligner.set_target(target);
 //     for (...) aligner.align(query, alignment);
 //
 // 1. A query that lies on the target whole is claimed where it lies first: only that path has the perfect score.
@@ -28,17 +29,26 @@ namespace spillway {
 /// Thread safety: one thread at a time. Scores and lengths must have passed limits.hpp.
 class BatchAligner {
 public:
-    BatchAligner(std::string_view target, const Scores& scores, Span span);
+    BatchAligner(const Scores& scores, Span span, Instructions instructions = Instructions::widest)
+        : scores_(scores), span_(span), instructions_(instructions), band_(scores, span, instructions) {}
     BatchAligner(const BatchAligner&) = delete; // band_ refers to target_ and query_
     BatchAligner& operator=(const BatchAligner&) = delete;
+
+    /// Its index is made when a query asks for it: about 1 ns a base.
+    void set_target(std::string_view target);
 
     /// `result` is overwritten; its CIGAR's storage is used again.
     void align(std::string_view query, Alignment& result);
 
+    /// The same, but false, with `result` of no use, if that takes more than a narrow band, or waves of a long query.
+    [[nodiscard]] bool align_cheaply(std::string_view query, Alignment& result);
+
 private:
     [[nodiscard]] bool align_long(Alignment& result);
-    [[nodiscard]] bool align_certified(Alignment& result);
-    [[nodiscard]] bool certified_bands(const Freedom& freedom);
+    [[nodiscard]] std::optional<std::ptrdiff_t> find_whole_query();
+    [[nodiscard]] bool align_proven(std::string_view query, std::ptrdiff_t widest, Alignment& result);
+    [[nodiscard]] bool align_certified(std::ptrdiff_t widest, Alignment& result);
+    [[nodiscard]] bool certified_bands(const Freedom& freedom, std::ptrdiff_t widest);
     [[nodiscard]] const ExactRun& longest_run() const;
     /// Whether all runs that an alignment so free must have one of are on this diagonal.
     [[nodiscard]] bool only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const;
@@ -47,6 +57,8 @@ private:
 
     Scores scores_;
     Span span_;
+    Instructions instructions_;
+    bool has_index_ = false, may_need_index_ = false;
     CodedBases target_{CodedBases::Side::target}, query_{CodedBases::Side::query};
     TargetIndex index_;
     std::vector<ExactRun> runs_;

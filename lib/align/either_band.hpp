@@ -1,6 +1,6 @@
 // A BandAligner of the lanes that a pair's sums need: 16 bits, else 32.
 //
-//     EitherBandAligner aligner(scores, span);
+//     EitherBandAligner aligner(scores, span, Instructions::widest);
 //     aligner.set_pair(query, target);           // kept by reference, used when a band asks for them
 //     aligner.align({-4, 12}, best);
 #pragma once
@@ -13,7 +13,8 @@ namespace spillway {
 
 class EitherBandAligner {
 public:
-    EitherBandAligner(const Scores& scores, Span span) : scores_(scores), span_(span) {}
+    EitherBandAligner(const Scores& scores, Span span, Instructions instructions)
+        : scores_(scores), span_(span), instructions_(instructions) {}
 
     /// Both must outlive the calls of align() that follow; a target that stays the same is prepared once.
     void set_target(const CodedBases& target) {
@@ -38,7 +39,7 @@ private:
     template <class Lane>
     void align(std::optional<BandAligner<Lane>>& aligner, bool& has_target, bool& has_query, Band band,
                Alignment& best) {
-        if (!aligner) aligner.emplace(scores_, span_);
+        if (!aligner) aligner.emplace(scores_, span_, instructions_);
         if (!has_target) aligner->set_target(*target_);
         if (!has_query) aligner->set_query(*query_);
         has_target = has_query = true;
@@ -47,6 +48,7 @@ private:
 
     Scores scores_;
     Span span_;
+    Instructions instructions_;
     const CodedBases* query_ = nullptr;
     const CodedBases* target_ = nullptr;
     std::optional<BandAligner<std::int16_t>> narrow_;

@@ -31,6 +31,16 @@ void TargetIndex::build(const CodedBases& target) {
     }
 }
 
+std::optional<std::ptrdiff_t> find_whole(const CodedBases& query, const CodedBases& target) {
+    const auto length = static_cast<std::ptrdiff_t>(query.size());
+    if (length < TargetIndex::word || query.has_unknown()) return std::nullopt;
+    const std::uint64_t word = eight_bases(query.at(0));
+    for (std::ptrdiff_t at = 0; at + length <= static_cast<std::ptrdiff_t>(target.size()); ++at) {
+        if (eight_bases(target.at(at)) == word && equal_after(query.at(0), target.at(at)) == length) return at;
+    }
+    return std::nullopt;
+}
+
 std::optional<std::ptrdiff_t> find_whole(const CodedBases& query, const CodedBases& target, const TargetIndex& index) {
     const auto length = static_cast<std::ptrdiff_t>(query.size());
     if (length < TargetIndex::word || query.has_unknown()) return std::nullopt;

@@ -22,7 +22,8 @@ namespace spillway {
 /// Thread safety: one thread at a time. Scores and lengths must have passed limits.hpp.
 class Finisher {
 public:
-    Finisher(const Scores& scores, Span span) : scores_(scores), span_(span), band_(scores, span) {}
+    Finisher(const Scores& scores, Span span, Instructions instructions = Instructions::widest)
+        : scores_(scores), span_(span), band_(scores, span, instructions) {}
 
     /// In: result.score, query_end and target_end, those of align() for this pair; anything else has no meaning. Out:
     /// all of align()'s result, byte for byte; the CIGAR's storage is used again. About 0.1 us for a read without

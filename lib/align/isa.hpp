@@ -11,6 +11,14 @@ namespace spillway {
 
 enum class Isa : std::uint8_t { baseline, sse4, avx2, avx512, neon };
 
+/// What bands and waves may be made of: the widest registers that the machine has, or those that every one of its kind
+/// has.
+enum class Instructions : std::uint8_t { widest, baseline };
+
+[[nodiscard]] constexpr Instructions instructions_of(Isa isa) noexcept {
+    return isa == Isa::baseline || isa == Isa::sse4 ? Instructions::baseline : Instructions::widest;
+}
+
 /// "baseline", "sse4", "avx2", "avx512", "neon".
 [[nodiscard]] std::string_view name_of(Isa isa) noexcept;
 

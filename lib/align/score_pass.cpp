@@ -76,7 +76,7 @@ ReducedScores::ReducedScores(const Scores& scores, Span span)
 
 ScorePass::ScorePass(const Scores& scores, Span span, Isa isa)
     : scores_(scores), span_(span), reduced_(scores, span), kernels_(lane_kernels(isa)),
-      narrow_(sums<std::int8_t>(reduced_, most_ending).fit) {}
+      narrow_(sums<std::int8_t>(reduced_, most_ending).fit), one_by_one_(scores, span, instructions_of(isa)) {}
 
 void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd> ends) {
     pairs_ = pairs;
@@ -104,7 +104,8 @@ void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd>
 }
 
 void ScorePass::run_single(std::uint32_t pair) {
-    BatchAligner(pairs_[pair].target, scores_, span_).align(pairs_[pair].query, single_);
+    one_by_one_.set_target(pairs_[pair].target);
+    one_by_one_.align(pairs_[pair].query, single_);
     ends_[pair] = {single_.score, single_.query_end, single_.target_end};
 }
 

@@ -77,6 +77,7 @@ private:
     Room<std::int8_t> room8_;
     Room<std::int16_t> room16_;
     Room<std::int32_t> room32_;
+    BatchAligner one_by_one_;
     Alignment single_;
 };
 
