@@ -33,13 +33,13 @@ public:
         const char* from = bases.data();
         std::uint8_t any = 0;
         const std::size_t size = size_; // a member might change with what is stored, as far as the compiler knows
-        for (std::size_t i = 0; i < size; ++i) { // masks, which compilers turn into vector code
-            const auto lower = static_cast<std::uint8_t>(from[i] | 0x20);
-            const auto is = [&](char base) { return lower == static_cast<std::uint8_t>(base) ? 0xFFU : 0U; };
-            const unsigned known = is('a') | is('c') | is('g') | is('t');
-            const unsigned code = (is('c') & 1U) | (is('g') & 2U) | (is('t') & 3U) | (strange & ~known);
-            to[i] = static_cast<std::uint8_t>(code);
-            any = static_cast<std::uint8_t>(any | to[i]);
+        for (std::size_t i = 0; i < size; ++i) { // masks of a byte, which compilers turn into vector code
+            using Byte = std::uint8_t;
+            const auto lower = static_cast<Byte>(from[i] | 0x20);
+            const auto is = [&](char base) { return static_cast<Byte>(lower == static_cast<Byte>(base) ? 0xFF : 0); };
+            const auto known = static_cast<Byte>(is('a') | is('c') | is('g') | is('t'));
+            to[i] = static_cast<Byte>((is('c') & 1) | (is('g') & 2) | (is('t') & 3) | (strange & ~known));
+            any = static_cast<Byte>(any | to[i]);
         }
         has_unknown_ = any > 3;
     }
