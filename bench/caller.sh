@@ -1,30 +1,53 @@
 #!/usr/bin/env bash
-# spillway-call beside `bcftools mpileup | call` and freebayes on the same files: wall and CPU seconds, and F1 where truth is given.
+# spillway-call beside `bcftools mpileup | call` and freebayes on the same files: wall and CPU seconds, F1 where truth is given,
+# and what it costs to cut the work smaller.
 #   bench/caller.sh FASTA BAM [TRUTH BED] [REPEATS=3]
+#   bench/caller.sh DIRECTORY...     each with ref.fa, reads.bam, truth.vcf.gz and regions.bed; F1 of all, times of the first
 # The rivals, which run on one thread, are scattered over two regions: the halves of the stretch that BED (else the BAM's reads)
 # covers on its first contig. spillway-call gets two threads and the whole file. Runs take turns; medians are printed.
 # SPILLWAY_CALL names the binary, else it is looked for in build/. A rival that is not installed is left out.
 set -euo pipefail
-[ $# -ge 2 ] || { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+[ $# -ge 1 ] || usage
 top=$(cd "$(dirname "$0")/.." && pwd)
-fasta=$1 bam=$2 truth=${3:-} bed=${4:-} repeats=${5:-3}
+sets=() repeats=3
+if [ -d "$1" ]; then
+    for directory in "$@"; do
+        sets+=("$directory/ref.fa" "$directory/reads.bam" "$directory/truth.vcf.gz" "$directory/regions.bed")
+    done
+else
+    [ $# -ge 2 ] || usage
+    sets=("$1" "$2" "${3:-}" "${4:-}") repeats=${5:-3}
+fi
 call=${SPILLWAY_CALL:-$(find "$top/build" -name spillway-call -type f -perm -u+x 2> /dev/null | head -n 1)}
 [ -x "$call" ] || { echo "no spillway-call: build it, or name it in SPILLWAY_CALL" >&2; exit 2; }
 "$top/cmake/need-packages.sh" bench
+callers=(spillway)
+for rival in bcftools freebayes; do
+    if command -v "$rival" > /dev/null; then callers+=("$rival"); else echo "$rival is not installed: left out"; fi
+done
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
-gzip -cdf "$fasta" > "$out/ref.fa" # freebayes reads no compressed FASTA.
-fasta=$out/ref.fa
-samtools faidx "$fasta"
-if [ -n "$bed" ]; then
-    read -r contig begin end < <(awk 'NR == 1 { c = $1; b = $2 } $1 == c && $3 > e { e = $3 } END { print c, b, e }' "$bed")
-else
-    contig=$(samtools idxstats "$bam" | awk '$3 > 0 && !n++ { print $1 }')
-    read -r begin end < <(samtools view "$bam" "$contig" | awk 'NR == 1 { b = $4 - 1 } { e = $4 } END { print b, e + 500 }')
-fi
-middle=$(((begin + end) / 2))
-bounds=("$begin" "$middle" "$end")
+
+# use SET: the files of a set, by its number.
+use() {
+    local at=$((4 * $1))
+    bam=${sets[at + 1]} truth=${sets[at + 2]} bed=${sets[at + 3]} fasta=$out/$1.fa
+    if [ ! -e "$fasta" ]; then
+        gzip -cdf "${sets[at]}" > "$fasta" # freebayes reads no compressed FASTA.
+        samtools faidx "$fasta"
+    fi
+    if [ -n "$bed" ]; then
+        read -r contig begin end < <(awk 'NR == 1 { c = $1; b = $2 } $1 == c && $3 > e { e = $3 } END { print c, b, e }' "$bed")
+        awk -v c="$contig" '$1 == c' "$bed" > "$out/$1.bed" # What all callers have looked at is scored.
+        bed=$out/$1.bed
+    else
+        contig=$(samtools idxstats "$bam" | awk '$3 > 0 && !n++ { print $1 }')
+        read -r begin end < <(samtools view "$bam" "$contig" | awk 'NR == 1 { b = $4 - 1 } { e = $4 } END { print b, e + 500 }')
+    fi
+    bounds=("$begin" "$(((begin + end) / 2))" "$end")
+}
 
 run_spillway() { "$call" -f "$fasta" --threads 2 -o "$out/spillway.vcf.gz" "$bam" 2> "$out/spillway.log"; }
 # A half: begin (0-based), end, output.
@@ -41,29 +64,70 @@ scatter() {
 }
 run_bcftools() { scatter bcftools; }
 run_freebayes() { scatter freebayes; }
-
-callers=(spillway)
-for rival in bcftools freebayes; do
-    if command -v "$rival" > /dev/null; then callers+=("$rival"); else echo "$rival is not installed: left out"; fi
-done
+# Regions of a length, from a file; the run's report goes into regions.log.
+run_regions() { "$call" -v 2 -f "$fasta" --threads 2 --region-length "$1" -o "$out/regions.vcf.gz" "$2" 2> "$out/regions.log"; }
 
 TIMEFORMAT='%R %U %S'
+# timed NAME COMMAND...: adds a line of wall and CPU seconds to NAME.times.
+timed() {
+    local name=$1
+    shift
+    { time "$@"; } 2> "$out/time" || { cat "$out"/*.log >&2; exit 1; }
+    awk '{ print $1, $2 + $3 }' "$out/time" >> "$out/$name.times"
+}
+# median NAME COLUMN
+median() { awk -v c="$2" '{ print $c }' "$out/$1.times" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
+
+use 0
 for ((repeat = 0; repeat < repeats; ++repeat)); do
-    for caller in "${callers[@]}"; do
-        { time "run_$caller"; } 2> "$out/time" || { cat "$out/$caller".*log >&2; exit 1; }
-        awk '{ print $1, $2 + $3 }' "$out/time" >> "$out/$caller.times"
-    done
+    for caller in "${callers[@]}"; do timed "$caller" "run_$caller"; done
+done
+echo "| caller | wall s | CPU s | wall, spillway over it |"
+echo "|---|---:|---:|---:|"
+for caller in "${callers[@]}"; do
+    wall=$(median "$caller" 1)
+    printf '| %s | %.2f | %.2f | %s |\n' "$caller" "$wall" "$(median "$caller" 2)" "$(ratio "$(median spillway 1)" "$wall")"
 done
 
-median() { sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-echo "| caller | wall s | CPU s | SNV F1 | indel F1 | all F1 |"
-echo "|---|---:|---:|---:|---:|---:|"
-for caller in "${callers[@]}"; do
-    f1="- | - | -"
-    if [ -n "$truth" ]; then
-        f1=$(python3 "$top/examples/score.py" "$out/$caller.vcf.gz" "$truth" "$fasta" "$bed" |
-            awk '{ printf "%s%s", (NR > 1 ? " | " : ""), $NF }')
-    fi
-    printf '| %s | %.2f | %.2f | %s |\n' "$caller" "$(awk '{ print $1 }' "$out/$caller.times" | median)" \
-        "$(awk '{ print $2 }' "$out/$caller.times" | median)" "$f1"
+if [ -n "$truth" ]; then
+    printf '\n| reads | caller | SNV F1 | indel F1 | all F1 | false + missed |\n|---|---|---:|---:|---:|---:|\n'
+    for ((set = 0; 4 * set < ${#sets[@]}; ++set)); do
+        use "$set"
+        for caller in "${callers[@]}"; do
+            [ "$set" = 0 ] || "run_$caller"
+            # Lines SNV, INDEL and ALL: TP n FP n FN n ... F1.
+            python3 "$top/examples/score.py" "$out/$caller.vcf.gz" "$truth" "$fasta" "$bed" > "$out/score"
+            printf '| %s | %s | %s |\n' "$bam" "$caller" \
+                "$(awk '{ printf "%s | ", $NF } END { print $5 + $7 }' "$out/score")"
+            awk -v c="$caller" 'END { print c, $5 + $7 }' "$out/score" >> "$out/errors"
+        done
+    done
+    [ "${#sets[@]}" = 4 ] || awk '{ n[$1] += $2 } END { for (c in n) print c ": " n[c] " false or missed in all" }' "$out/errors"
+fi
+
+use 0
+samtools view -C -T "$fasta" -o "$out/reads.cram" "$bam"
+samtools index "$out/reads.cram"
+in_file=$(samtools view -c "$bam")
+lengths=(500 10000 1000000)
+for ((repeat = 0; repeat < repeats; ++repeat)); do
+    for length in "${lengths[@]}"; do
+        for file in "$bam" "$out/reads.cram"; do
+            timed "${file##*.}.$length" run_regions "$length" "$file"
+            sed -n 's/.* reads (\([0-9]*\) decoded.*/\1/p' "$out/regions.log" > "$out/${file##*.}.$length.decoded"
+        done
+    done
+done
+printf '\n| region length | decoded / in file, BAM | CRAM | wall s, BAM | CPU s, BAM | wall s, CRAM | CPU s, CRAM |\n'
+echo "|---:|---:|---:|---:|---:|---:|---:|"
+for length in "${lengths[@]}"; do
+    printf '| %d | %.3f | %.3f | %.2f | %.2f | %.2f | %.2f |\n' "$length" \
+        "$(awk -v n="$in_file" '{ print $1 / n }' "$out/bam.$length.decoded")" \
+        "$(awk -v n="$in_file" '{ print $1 / n }' "$out/cram.$length.decoded")" \
+        "$(median "bam.$length" 1)" "$(median "bam.$length" 2)" "$(median "cram.$length" 1)" "$(median "cram.$length" 2)"
+done
+for kind in bam cram; do
+    echo "regions of 500 bases cost $(ratio "$(median "$kind.500" 2)" "$(median "$kind.10000" 2)") times the CPU and" \
+        "$(ratio "$(median "$kind.500" 1)" "$(median "$kind.10000" 1)") times the wall of 10 kb ($kind)"
 done
