@@ -1,0 +1,246 @@
+// How fast are alignments on a GPU, and are they right?
+//
+// For each tile shape and span: fresh random reads and haplotypes go through the device, every alignment of a first
+// batch is compared with the CPU's, and then it is timed: the kernels alone, by the device's own events; end to end
+// with copies, three batches under way at once; and with packing and all of unpacking, CIGARs included, on several
+// threads. TCUPS are 10^12 cells of the matrices a second. The ceiling is what the integer pipe of an sm_90 could do
+// with the instructions of the inner loop (bench/sass_count.py counts them) if no column, thread or cycle were idle.
+//
+//     spillway-bench-align-gpu [--multiprocessors 132] [--mhz 1980] [--seconds 1] [--seed N]
+//
+// Exit 1 on a wrong alignment. Where there is no GPU the same kernels run in lockstep on the host, and it says so.
+#include <spillway/align.hpp>
+#include <spillway/gpu.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace spillway;
+using Clock = std::chrono::steady_clock;
+
+struct Options {
+    double multiprocessors = 132, mhz = 1980, seconds = 1;
+    std::uint64_t seed = std::random_device{}();
+};
+
+/// Instructions of the integer pipe for a cell of a word, of sm_90, and pairs in a word.
+struct Tile {
+    const char* name;
+    double local, query, pairs;
+};
+constexpr Tile packed_10{"packed 10", 7.90, 5.90, 2}, packed_20{"packed 20", 7.30, 5.45, 2},
+    packed_32{"packed 32", 7.00, 5.28, 2}, wide_32{"wide 32", 5.94, 5.53, 1};
+
+constexpr double integer_lanes = 64; // of a multiprocessor, each cycle
+
+struct Work {
+    const Tile& tile;
+    std::size_t read, haplotype;
+    Scores scores;
+};
+
+constexpr std::size_t reads_a_haplotype = 32;
+
+struct Data {
+    std::vector<std::string> haplotypes;
+    std::vector<std::vector<std::string>> texts;
+    std::vector<std::vector<std::string_view>> reads;
+    std::vector<std::vector<Alignment>> found;
+    std::vector<AlignmentTask> tasks;
+    double cells = 0;
+    std::size_t pairs = 0, bytes = DeviceAligner::header_bytes();
+};
+
+/// Reads with 0.5% errors, and a gap of 1 to 10 bases in one of ten.
+std::string read_of(std::mt19937_64& random, std::string_view haplotype, std::size_t size) {
+    const auto under = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
+    std::string read(haplotype.substr(under(haplotype.size() - size - 10), size + 10));
+    for (char& base : read) {
+        if (under(200) == 0) base = "ACGT"[under(4)];
+    }
+    if (under(10) == 0) read.erase(under(size), 1 + under(10));
+    read.resize(size);
+    return read;
+}
+
+Data make(std::mt19937_64& random, const Work& work, std::size_t haplotypes) {
+    Data data;
+    for (std::size_t h = 0; h < haplotypes; ++h) {
+        std::string haplotype;
+        for (std::size_t i = 0; i < work.haplotype; ++i) haplotype += "ACGT"[random() % 4];
+        auto& texts = data.texts.emplace_back();
+        for (std::size_t r = 0; r < reads_a_haplotype; ++r) texts.push_back(read_of(random, haplotype, work.read));
+        data.haplotypes.push_back(std::move(haplotype));
+    }
+    for (std::size_t h = 0; h < haplotypes; ++h) {
+        data.reads.emplace_back(data.texts[h].begin(), data.texts[h].end());
+        data.found.emplace_back(reads_a_haplotype);
+        data.bytes += DeviceAligner::target_bytes(work.haplotype);
+        data.bytes += reads_a_haplotype * DeviceAligner::query_bytes(work.read);
+    }
+    for (std::size_t h = 0; h < haplotypes; ++h) {
+        data.tasks.push_back({data.haplotypes[h], data.reads[h], data.found[h]});
+    }
+    data.pairs = haplotypes * reads_a_haplotype;
+    data.cells = static_cast<double>(data.pairs * work.read * work.haplotype);
+    return data;
+}
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// A batch on its way.
+struct Lane {
+    Lane(Device& device, std::size_t bytes) : staging(device.make_staging(bytes)), stream(device.make_stream()) {}
+    std::unique_ptr<Staging> staging;
+    std::unique_ptr<Stream> stream; // destroyed first
+};
+
+/// Cells a second: as many runs of `batch` as fit in `seconds`, at least two.
+template <class Batch>
+double rate(double cells, double seconds, Batch batch) {
+    batch(); // warm
+    const auto start = Clock::now();
+    int runs = 0;
+    do {
+        batch();
+        ++runs;
+    } while (runs < 2 || seconds_since(start) < seconds);
+    return cells * runs / seconds_since(start);
+}
+
+/// Wrong alignments.
+std::size_t wrong(const Data& data, const Scores& scores, Span span) {
+    std::size_t sum = 0;
+    std::vector<Alignment> expected(reads_a_haplotype);
+    for (std::size_t h = 0; h < data.haplotypes.size(); ++h) {
+        align(data.reads[h], data.haplotypes[h], scores, span, expected);
+        for (std::size_t r = 0; r < reads_a_haplotype; ++r) sum += data.found[h][r] != expected[r];
+    }
+    return sum;
+}
+
+/// Prints one row; false on a wrong alignment.
+bool measure(Device& device, bool gpu, const Work& work, Span span, const Options& options, std::mt19937_64& random) {
+    const DeviceAligner aligner(work.scores, span);
+    const auto through = [&](Lane& lane, const Data& data) {
+        aligner.pack(data.tasks, *lane.staging);
+        aligner.launch(*lane.staging, *lane.stream);
+        lane.stream->synchronise();
+        aligner.unpack(*lane.staging, data.tasks);
+    };
+    // What the host does in about a second, and at least one haplotype.
+    const std::size_t little = std::max<std::size_t>(1, 30'000'000 / (work.read * work.haplotype * reads_a_haplotype));
+    Data checked = make(random, work, gpu ? 60 : little);
+    {
+        Lane lane(device, checked.bytes);
+        through(lane, checked);
+    }
+    const std::size_t errors = wrong(checked, work.scores, span);
+    const auto start = Clock::now();
+    static_cast<void>(wrong(checked, work.scores, span));
+    const double cpu = checked.cells / seconds_since(start);
+
+    // Enough for every multiprocessor several times over; the host is slower by four orders of magnitude.
+    Data data =
+        make(random, work, gpu ? std::max<std::size_t>(64, 500'000'000 / (work.read * work.haplotype)) : little);
+    Lane lane(device, data.bytes);
+    double run_seconds = 0, run_cells = 0;
+    aligner.pack(data.tasks, *lane.staging);
+    rate(data.cells, options.seconds, [&] {
+        aligner.launch(*lane.staging, *lane.stream);
+        lane.stream->synchronise();
+        run_seconds += std::chrono::duration<double>(lane.stream->take_times().run).count();
+        run_cells += data.cells;
+    });
+    const double kernels = run_cells / run_seconds;
+
+    std::vector<Lane> lanes;
+    for (int i = 0; i < 3; ++i) aligner.pack(data.tasks, *lanes.emplace_back(device, data.bytes).staging);
+    std::size_t next = 0;
+    const double copied = rate(data.cells, options.seconds, [&] {
+        Lane& oldest = lanes[next++ % lanes.size()];
+        oldest.stream->synchronise();
+        static_cast<void>(oldest.stream->take_times());
+        aligner.launch(*oldest.staging, *oldest.stream);
+    });
+    for (Lane& each : lanes) each.stream->synchronise();
+
+    const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
+    std::vector<Data> own(threads);
+    for (Data& mine : own) mine = make(random, work, std::max<std::size_t>(1, data.haplotypes.size() / threads));
+    std::atomic<double> whole{0};
+    std::vector<std::thread> workers;
+    for (Data& mine : own) {
+        workers.emplace_back([&] {
+            Lane ours(device, mine.bytes);
+            whole += rate(mine.cells, options.seconds, [&] { through(ours, mine); });
+        });
+    }
+    for (std::thread& worker : workers) worker.join();
+
+    const double cell = span == Span::local ? work.tile.local : work.tile.query;
+    const double ceiling = options.multiprocessors * options.mhz * 1e6 * integer_lanes * work.tile.pairs / cell;
+    std::printf("%-10s %4zu x %-5zu %-6s %5zu of %-5zu %7.2f %8.4f %8.4f %8.4f %7.0f%% %7.0f%% %9.1f %8.1f%s\n",
+                work.tile.name, work.read, work.haplotype, span == Span::local ? "local" : "query", errors,
+                checked.pairs, ceiling / 1e12, kernels / 1e12, copied / 1e12, whole / 1e12, 100 * kernels / ceiling,
+                100 * copied / kernels, cpu / 1e9, whole / cpu, errors > 0 ? "  <- WRONG" : "");
+    std::fflush(stdout);
+    return errors == 0;
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        const std::string_view name = argv[i];
+        if (name == "--multiprocessors") options.multiprocessors = std::atof(argv[i + 1]);
+        if (name == "--mhz") options.mhz = std::atof(argv[i + 1]);
+        if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
+        if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
+    }
+    const CudaDevices found = cuda_devices();
+    const bool gpu = !found.devices.empty();
+    const std::shared_ptr<Device> device = gpu ? found.devices[0] : std::make_shared<HostDevice>();
+    if (gpu) {
+        std::printf("on %s, ", device->name().c_str());
+    } else {
+        std::printf("NO GPU: %s.\nThe kernels run in lockstep on the host: what is checked holds, what is timed says "
+                    "nothing of a GPU.\n",
+                    found.reason.c_str());
+        options.seconds = std::min(options.seconds, 0.1);
+    }
+    std::printf("ceiling of sm_90 with %.0f multiprocessors at %.0f MHz; %zu reads a haplotype; seed %llu\n\n",
+                options.multiprocessors, options.mhz, reads_a_haplotype, static_cast<unsigned long long>(options.seed));
+    std::printf("%-10s %-12s %-6s %14s %7s %8s %8s %8s %8s %8s %9s %8s\n", "", "", "", "", "", "kernels", "copies",
+                "CIGARs", "kernels/", "copies/", "one core", "CIGARs/");
+    std::printf("%-10s %-12s %-6s %14s %7s %8s %8s %8s %8s %8s %9s %8s\n", "tile", "pairs", "span", "wrong", "ceiling",
+                "TCUPS", "TCUPS", "TCUPS", "ceiling", "kernels", "GCUPS", "core");
+
+    std::mt19937_64 random(options.seed);
+    constexpr Scores coarse{.match = 60, .mismatch = -61, .unknown = -61, .gap_open = 60, .gap_extend = 7};
+    const std::vector<Work> all{{packed_10, 50, 200, {}},     {packed_20, 100, 200, {}},  {packed_20, 150, 400, {}},
+                                {packed_32, 250, 600, {}},    {packed_32, 500, 1000, {}}, {wide_32, 250, 600, coarse},
+                                {wide_32, 1000, 1500, coarse}};
+    bool right = true;
+    for (const Work& work : all) {
+        for (const Span span : {Span::local, Span::query}) {
+            right = measure(*device, gpu, work, span, options, random) && right;
+        }
+    }
+    std::printf("\n%s\n", right ? "every alignment is the CPU's" : "WRONG ALIGNMENTS: see above");
+    return right ? 0 : 1;
+}
