@@ -21,7 +21,9 @@ struct Family {
     Variant maternal, common, novel, late;
 
     Family() {
-        genome.random("c1", 500'000, 41).random("c2", 400, 42);
+        Genome parts;
+        parts.random("head", 2000, 41).random("tail", 1000, 42);
+        genome.add("c1", parts.bases("head") + std::string(448'000, 'N') + parts.bases("tail")).random("c2", 400, 43);
         fasta = genome.write(directory);
         maternal = snv(500);
         common = snv(600);
