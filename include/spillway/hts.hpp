@@ -34,6 +34,10 @@
 #include <utility>
 #include <vector>
 
+namespace spillway {
+class FileSystem; ///< The calls that files are made of: lib/base/file.hpp.
+}
+
 namespace spillway::hts {
 
 /// htslib's version as loaded at run time: "1.16".
@@ -339,8 +343,9 @@ struct VcfOptions {
     VcfFormat format = VcfFormat::automatic;
     /// Lines such as "##source=spillway-call", after ##fileformat, before the contigs.
     std::vector<std::string> header = {};
-    std::vector<Contig> contigs = {}; ///< In the order that records come in.
-    std::string sample = {};          ///< Name of the one sample column.
+    std::vector<Contig> contigs = {};       ///< In the order that records come in.
+    std::string sample = {};                ///< Name of the one sample column.
+    std::shared_ptr<FileSystem> files = {}; ///< None: the machine's own. For tests, which let the k-th call fail.
 };
 
 /// Writes records in order to a temporary name beside the final one; commit() completes, syncs and renames it, the

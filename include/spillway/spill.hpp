@@ -7,14 +7,18 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 
 namespace spillway {
+
+class FileSystem; ///< The calls that files are made of: lib/base/file.hpp.
 
 struct SpillOptions {
     std::string directory;        ///< An existing, writable directory on a real disk; empty: never spill.
     std::uint64_t disk_limit = 0; ///< Most bytes to hold on disk at once; 0: 90% of what is free there at the start.
     bool allow_tmpfs = false;     ///< Spill to a directory that lies in memory itself: for tests.
+    std::shared_ptr<FileSystem> files = {}; ///< None: the machine's own. For tests, which let the k-th call fail.
 };
 
 /// A snapshot; its figures are each exact, but not of one instant.

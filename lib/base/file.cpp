@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cerrno>
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 namespace spillway {
@@ -79,6 +81,54 @@ int FileSystem::drop_cached(int file, std::uint64_t offset, std::uint64_t length
 
 int FileSystem::statistics(int file, struct statfs& out) {
     return result_or_errno(::fstatfs(file, &out));
+}
+
+std::int64_t FileSystem::append(int file, std::span<const std::byte> bytes) {
+    return result_or_errno(::write(file, bytes.data(), bytes.size()));
+}
+
+int FileSystem::sync(int file, bool data_only) {
+    return result_or_errno(data_only ? ::fdatasync(file) : ::fsync(file));
+}
+
+int FileSystem::status(int file, struct stat& out) {
+    return result_or_errno(::fstat(file, &out));
+}
+
+int FileSystem::make_directory(int directory, const char* path, unsigned mode) {
+    return result_or_errno(::mkdirat(directory, path, mode));
+}
+
+int FileSystem::link(int file, int directory, const char* path) {
+    const std::string nameless = "/proc/self/fd/" + std::to_string(file);
+    return result_or_errno(::linkat(AT_FDCWD, nameless.c_str(), directory, path, AT_SYMLINK_FOLLOW));
+}
+
+int FileSystem::rename(int directory, const char* from, const char* to) {
+    return result_or_errno(::renameat(directory, from, directory, to));
+}
+
+int FileSystem::lock(int file) {
+    return result_or_errno(::flock(file, LOCK_EX | LOCK_NB));
+}
+
+int FileSystem::list(int directory, std::vector<std::string>& names) {
+    // A description of its own: reading moves the position, and closing the stream closes the descriptor.
+    const int copy =
+        ::openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
+    if (copy < 0) return -errno;
+    const std::unique_ptr<DIR, int (*)(DIR*)> stream(::fdopendir(copy), ::closedir);
+    if (stream == nullptr) {
+        const int error = errno;
+        ::close(copy);
+        return -error;
+    }
+    errno = 0;
+    while (const dirent* entry = ::readdir(stream.get())) {
+        const std::string_view name(entry->d_name);
+        if (name != "." && name != "..") names.emplace_back(name);
+    }
+    return -errno;
 }
 
 std::shared_ptr<FileSystem> system_files() {

@@ -5,6 +5,7 @@
 //     if (int error = write_all(files, file.descriptor(), pieces, offset)) ...
 #pragma once
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -12,7 +13,9 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 
@@ -38,6 +41,19 @@ public:
     /// Lets the clean pages of a range go.
     virtual int drop_cached(int file, std::uint64_t offset, std::uint64_t length);
     virtual int statistics(int file, struct statfs& out);
+    /// Writes at the file's own position: for what cannot seek.
+    virtual std::int64_t append(int file, std::span<const std::byte> bytes);
+    /// fsync, of directories too; with `data_only` fdatasync.
+    virtual int sync(int file, bool data_only);
+    virtual int status(int file, struct stat& out);
+    virtual int make_directory(int directory, const char* path, unsigned mode);
+    /// Gives a file that may have no name one.
+    virtual int link(int file, int directory, const char* path);
+    virtual int rename(int directory, const char* from, const char* to);
+    /// Locks a file or directory alone until the last copy of its descriptor is closed; -EWOULDBLOCK: another has it.
+    virtual int lock(int file);
+    /// Appends the names in a directory, but for "." and "..".
+    virtual int list(int directory, std::vector<std::string>& names);
 };
 
 /// The machine's own.
@@ -66,6 +82,14 @@ private:
     FileSystem* files_ = nullptr;
     int descriptor_ = -1;
 };
+
+/// Calls until no signal interrupts; `call` returns -errno on failure.
+template <typename Call>
+auto uninterrupted(Call call) {
+    auto result = call();
+    while (result == -EINTR) result = call();
+    return result;
+}
 
 /// Writes all pieces one after the other from `offset` on, whatever the signals and short writes on the way. Returns 0
 /// or an errno; after an error any part may have been written. `pieces` is used up.

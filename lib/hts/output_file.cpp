@@ -17,6 +17,9 @@ namespace {
 
 constexpr const char* writing = "writing";
 
+/// Between an output's name and the numbers that make a temporary one of it.
+constexpr const char* temporary_mark = ".tmp-";
+
 /// zlib's and htslib's usual level.
 constexpr int compression_level = -1;
 
@@ -35,12 +38,10 @@ std::string directory_of(const std::string& path) {
 
 } // namespace
 
-void sync_directory(const std::string& path) noexcept {
-    const std::string directory = directory_of(path);
-    const int descriptor = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (descriptor < 0) return;
-    static_cast<void>(::fsync(descriptor));
-    ::close(descriptor);
+void sync_directory(FileSystem& files, const std::string& path) noexcept {
+    const FileHandle directory(files,
+                               files.open(AT_FDCWD, directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+    if (directory.descriptor() >= 0) static_cast<void>(files.sync(directory.descriptor(), false));
 }
 
 void OutputFile::fail(int error, const char* doing) const {
@@ -48,58 +49,85 @@ void OutputFile::fail(int error, const char* doing) const {
 }
 
 template <class Make>
-void OutputFile::name(Make make) {
+int OutputFile::name(Make make) {
     // A name of this process that no file has; one may have been left by a process that had the same number.
-    const std::string stem = path_ + ".tmp-" + std::to_string(::getpid()) + "-";
-    for (int attempt = 0; attempt < 1000; ++attempt) {
+    const std::string stem = path_ + temporary_mark + std::to_string(::getpid()) + "-";
+    int result = -EEXIST;
+    for (int attempt = 0; attempt < 1000 && result == -EEXIST; ++attempt) {
         const std::string candidate = stem + std::to_string(attempt);
-        if (make(candidate)) {
-            temporary_ = candidate;
-            return;
-        }
-        if (errno != EEXIST) return;
+        result = make(candidate);
+        if (result >= 0) temporary_ = candidate;
+    }
+    return result;
+}
+
+/// Removes what killed processes left of earlier attempts at this output. Who writes one holds its lock, however long
+/// it takes; nobody holds a dead one's.
+void OutputFile::sweep() noexcept {
+    const std::string directory = directory_of(path_);
+    const FileHandle handle(*files_, files_->open(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
+    std::vector<std::string> names;
+    if (handle.descriptor() < 0 || files_->list(handle.descriptor(), names) < 0) return;
+    const std::string prefix = path_.substr(path_.rfind('/') + 1) + temporary_mark;
+    const auto is_free = [&](const std::string& name) {
+        const FileHandle file(*files_, files_->open(handle.descriptor(), name.c_str(),
+                                                    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
+        return file.descriptor() == -ENOENT || (file.descriptor() >= 0 && files_->lock(file.descriptor()) == 0);
+    };
+    for (const std::string& name : names) {
+        if (!name.starts_with(prefix)) continue;
+        const std::size_t end = std::min(name.find_first_not_of("0123456789-", prefix.size()), name.size());
+        const std::string ending = name.substr(end);
+        if (!ending.empty() && ending != ".tbi" && ending != ".csi") continue;
+        // An index is swept with the file that it belongs to.
+        if (is_free(name) && (ending.empty() || is_free(name.substr(0, end))))
+            static_cast<void>(files_->unlink(handle.descriptor(), name.c_str()));
     }
 }
 
-OutputFile::OutputFile(std::string path, bool bgzip) : path_(std::move(path)), bgzip_(bgzip) {
+OutputFile::OutputFile(std::string path, bool bgzip, std::shared_ptr<FileSystem> files)
+    : files_(files != nullptr ? std::move(files) : system_files()), path_(std::move(path)), bgzip_(bgzip) {
     if (bgzip_) block_.resize(BGZF_MAX_BLOCK_SIZE);
     buffer_.reserve(BGZF_BLOCK_SIZE);
     if (path_ == "-") {
         descriptor_ = STDOUT_FILENO;
-        owned_ = false;
         return;
     }
     path_ = resolved(path_);
     struct stat status {};
     if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
         if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, writing, path_, ErrorCode::disk);
-        descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CLOEXEC);
+        descriptor_ = uninterrupted([&] { return files_->open(AT_FDCWD, path_.c_str(), O_WRONLY | O_CLOEXEC, 0); });
     } else {
         direct_ = false;
+        sweep();
         // Without a name until it is complete, so that not even a kill leaves a part behind. Some file systems cannot.
-        descriptor_ = ::open(directory_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        descriptor_ = uninterrupted([&] {
+            return files_->open(AT_FDCWD, directory_of(path_).c_str(), O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
+        });
         if (descriptor_ < 0) {
-            name([&](const std::string& candidate) {
-                descriptor_ = ::open(candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-                return descriptor_ >= 0;
+            descriptor_ = name([&](const std::string& candidate) {
+                return uninterrupted([&] {
+                    return files_->open(AT_FDCWD, candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                });
             });
         }
     }
-    if (descriptor_ < 0) throw system_error(errno, writing, path_, ErrorCode::disk);
+    if (descriptor_ < 0) throw system_error(-descriptor_, writing, path_, ErrorCode::disk);
+    owned_ = FileHandle(*files_, descriptor_);
+    // For sweep(). Where files cannot be locked nothing is swept either.
+    if (!direct_) static_cast<void>(files_->lock(descriptor_));
 }
 
 OutputFile::~OutputFile() {
-    if (descriptor_ >= 0 && owned_) ::close(descriptor_);
-    if (!temporary_.empty()) ::unlink(temporary_.c_str());
+    if (!temporary_.empty()) static_cast<void>(files_->unlink(AT_FDCWD, temporary_.c_str()));
 }
 
 void OutputFile::put(std::string_view bytes) {
     while (!bytes.empty()) {
-        const ssize_t done = ::write(descriptor_, bytes.data(), bytes.size());
-        if (done < 0) {
-            if (errno == EINTR) continue;
-            fail(errno, writing);
-        }
+        const std::int64_t done = files_->append(descriptor_, std::as_bytes(std::span(bytes)));
+        if (done == -EINTR) continue;
+        if (done < 0) fail(static_cast<int>(-done), writing);
         bytes.remove_prefix(static_cast<std::size_t>(done));
         written_ += static_cast<std::uint64_t>(done);
     }
@@ -139,28 +167,26 @@ void OutputFile::finish() {
             throw Error(ErrorCode::runtime, writing, path_, "the end-of-file block could not be made");
         put({block_.data(), size});
     }
-    if (!direct() && ::fsync(descriptor_) != 0) fail(errno, "syncing");
+    if (!direct()) {
+        if (const int error = uninterrupted([&] { return files_->sync(descriptor_, false); }); error < 0)
+            fail(-error, "syncing");
+    }
     finished_ = true;
     if (!direct() && temporary_.empty()) {
-        const std::string nameless = "/proc/self/fd/" + std::to_string(descriptor_);
-        name([&](const std::string& candidate) {
-            return ::linkat(AT_FDCWD, nameless.c_str(), AT_FDCWD, candidate.c_str(), AT_SYMLINK_FOLLOW) == 0;
+        const int named = name([&](const std::string& candidate) {
+            return uninterrupted([&] { return files_->link(descriptor_, AT_FDCWD, candidate.c_str()); });
         });
-        if (temporary_.empty()) fail(errno, "naming");
-    }
-    if (owned_) {
-        const int closed = ::close(descriptor_);
-        descriptor_ = -1;
-        if (closed != 0) fail(errno, "closing");
+        if (named < 0) fail(-named, "naming");
     }
 }
 
 void OutputFile::commit() {
     finish();
     if (direct()) return;
-    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail(errno, "renaming");
+    const int renamed = uninterrupted([&] { return files_->rename(AT_FDCWD, temporary_.c_str(), path_.c_str()); });
+    if (renamed < 0) fail(-renamed, "renaming");
     temporary_.clear();
-    sync_directory(path_);
+    sync_directory(*files_, path_);
 }
 
 } // namespace spillway::hts

@@ -59,6 +59,7 @@ struct VcfWriter::State {
     VcfHeader header; ///< BCF only.
     VcfLine line;     ///< BCF only.
     Index index;
+    FileHandle index_file; ///< Once it is written.
     int index_format = HTS_FMT_CSI;
     std::string text; ///< Scratch.
     std::uint64_t records = 0;
@@ -66,7 +67,8 @@ struct VcfWriter::State {
     std::int64_t last_begin = -1;
 
     explicit State(VcfOptions wanted)
-        : options(std::move(wanted)), format(format_of(options)), file(options.path, format != VcfFormat::text) {}
+        : options(std::move(wanted)), format(format_of(options)),
+          file(options.path, format != VcfFormat::text, options.files) {}
 
     [[noreturn]] void fail(std::string detail) const {
         throw Error(ErrorCode::runtime, writing, options.path, std::move(detail));
@@ -137,19 +139,27 @@ void VcfWriter::State::append_bcf() {
     text.append(record.indiv.s, record.indiv.l);
 }
 
-/// Writes and syncs the index beside the temporary file; its name.
+/// Writes, syncs and locks the index beside the temporary file; its name.
 std::string VcfWriter::State::save_index() {
+    FileSystem& files = file.files();
     std::string name = file.temporary() + (index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
     errno = 0;
     const bool saved = hts_idx_save_as(index.get(), nullptr, name.c_str(), index_format) == 0;
     const int save_error = errno;
-    const int descriptor = saved ? ::open(name.c_str(), O_RDONLY | O_CLOEXEC) : -1;
-    const bool synced = descriptor >= 0 && ::fsync(descriptor) == 0;
-    const int sync_error = errno;
-    if (descriptor >= 0) ::close(descriptor);
-    if (!synced) {
-        ::unlink(name.c_str());
-        throw system_error(saved ? sync_error : save_error, "writing the index", options.path, ErrorCode::disk);
+    if (!saved) {
+        static_cast<void>(files.unlink(AT_FDCWD, name.c_str()));
+        throw system_error(save_error, "writing the index", options.path, ErrorCode::disk);
+    }
+    index_file =
+        FileHandle(files, uninterrupted([&] { return files.open(AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC, 0); }));
+    int error = index_file.descriptor();
+    if (error >= 0) {
+        static_cast<void>(files.lock(error)); // As the output's own: see OutputFile.
+        error = uninterrupted([&] { return files.sync(index_file.descriptor(), false); });
+    }
+    if (error < 0) {
+        static_cast<void>(files.unlink(AT_FDCWD, name.c_str()));
+        throw system_error(-error, "writing the index", options.path, ErrorCode::disk);
     }
     return name;
 }
@@ -200,19 +210,23 @@ void VcfWriter::commit() {
     const std::string temporary = state.save_index();
     const std::string path = state.file.path() + (state.index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
     // The old index must not stand beside the new file, nor the other kind, which htslib would prefer.
-    for (const char* ending : {".tbi", ".csi"}) ::unlink((state.file.path() + ending).c_str());
+    FileSystem& files = state.file.files();
+    const auto remove = [&](const std::string& name) {
+        static_cast<void>(uninterrupted([&] { return files.unlink(AT_FDCWD, name.c_str()); }));
+    };
+    for (const char* ending : {".tbi", ".csi"}) remove(state.file.path() + ending);
     try {
         state.file.commit();
     } catch (...) {
-        ::unlink(temporary.c_str());
+        remove(temporary);
         throw;
     }
-    if (::rename(temporary.c_str(), path.c_str()) != 0) {
-        const int error = errno;
-        ::unlink(temporary.c_str());
-        throw system_error(error, "renaming the index", path, ErrorCode::disk);
+    const int renamed = uninterrupted([&] { return files.rename(AT_FDCWD, temporary.c_str(), path.c_str()); });
+    if (renamed < 0) {
+        remove(temporary);
+        throw system_error(-renamed, "renaming the index", path, ErrorCode::disk);
     }
-    sync_directory(path);
+    sync_directory(files, path);
 }
 
 std::uint64_t VcfWriter::records() const noexcept {

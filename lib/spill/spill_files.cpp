@@ -6,6 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <limits>
+#include <string_view>
+#include <vector>
 
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -18,6 +20,9 @@ namespace {
 
 constexpr const char* opening = "opening the spill directory";
 constexpr int file_flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW;
+constexpr std::string_view name_prefix =
+    ".spillway-"; ///< Of a file that loses its name at once; hexadecimal digits follow.
+constexpr std::size_t name_digits = 16;
 constexpr unsigned only_owner = S_IRUSR | S_IWUSR;
 
 /// What the user can do about a directory that does not open.
@@ -49,13 +54,13 @@ SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint
     : directory_(directory), files_(std::move(files)), segment_bytes_(segment_bytes), largest_file_(largest_file()) {
     for (auto& descriptor : descriptors_) descriptor.store(-1, std::memory_order_relaxed);
     if (directory.empty()) throw Error(ErrorCode::usage, opening, "", "no directory was named");
-    int opened = -EINTR;
-    while (opened == -EINTR) opened = files_->open(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    const int opened =
+        uninterrupted([&] { return files_->open(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
     handle_ = FileHandle(*files_, opened);
     if (handle_.descriptor() < 0) throw_open_error(-handle_.descriptor(), directory_);
 
     struct statfs disk {};
-    if (const int error = files_->statistics(handle_.descriptor(), disk); error < 0) {
+    if (const int error = uninterrupted([&] { return files_->statistics(handle_.descriptor(), disk); }); error < 0) {
         throw system_error(-error, opening, directory_, ErrorCode::disk);
     }
     if (!allow_tmpfs && (disk.f_type == TMPFS_MAGIC || disk.f_type == RAMFS_MAGIC)) {
@@ -64,7 +69,21 @@ SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint
     }
     free_bytes_ = checked_multiply<std::uint64_t>(disk.f_bavail, static_cast<std::uint64_t>(disk.f_bsize))
                       .value_or(std::numeric_limits<std::uint64_t>::max());
+    sweep();
     if (const int file = descriptor(0); file < 0) throw_open_error(-file, directory_);
+}
+
+/// Removes the names that a kill left between the making of a file and its unlinking. One that is just being made by
+/// another run is about to lose its name anyway, and that run does not mind who took it.
+void SpillFiles::sweep() noexcept {
+    std::vector<std::string> names;
+    if (files_->list(handle_.descriptor(), names) < 0) return;
+    for (const std::string& name : names) {
+        if (name.size() != name_prefix.size() + name_digits || !name.starts_with(name_prefix) ||
+            name.find_first_not_of("0123456789abcdef", name_prefix.size()) != std::string::npos)
+            continue;
+        static_cast<void>(files_->unlink(handle_.descriptor(), name.c_str())); // Another user's stays: not permitted.
+    }
 }
 
 SpillFiles::~SpillFiles() {
@@ -90,11 +109,12 @@ int SpillFiles::open_then_unlink() {
         if (::getrandom(&random, sizeof(random), 0) != sizeof(random)) continue;
         std::array<char, 64> name{};
         std::snprintf(name.data(), name.size(), // NOLINT(cppcoreguidelines-pro-type-vararg)
-                      ".spillway-%016llx", static_cast<unsigned long long>(random));
+                      "%s%016llx", name_prefix.data(), static_cast<unsigned long long>(random));
         const int file = files_->open(handle_.descriptor(), name.data(), file_flags | O_CREAT | O_EXCL, only_owner);
         if (file == -EEXIST || file == -EINTR) continue;
         if (file < 0) return file;
-        if (const int error = files_->unlink(handle_.descriptor(), name.data()); error < 0) {
+        const int error = uninterrupted([&] { return files_->unlink(handle_.descriptor(), name.data()); });
+        if (error < 0 && error != -ENOENT) {
             files_->close(file);
             return error;
         }

@@ -52,6 +52,7 @@ private:
         std::uint64_t offset;
     };
 
+    void sweep() noexcept;
     [[nodiscard]] int open_nameless();
     [[nodiscard]] int open_then_unlink();
     /// The descriptor, opened if it is not yet; or -errno.

@@ -1,5 +1,6 @@
 #include "spill/store.hpp"
 
+#include "faulty_files.hpp"
 #include "spill/record.hpp"
 #include "spillway/error.hpp"
 
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 using namespace spillway;
+using spillway::test::FaultyFiles;
 
 namespace {
 
@@ -95,66 +97,6 @@ std::string read_failure(SpillStore& store, const SpillPlace& place) {
     }
     return {};
 }
-
-/// Does what the system does, but for the calls that a test chooses.
-class FaultyFiles : public FileSystem {
-public:
-    std::atomic<long> fail_call{-1};  ///< Counts down with every call of these below; the call that finds 0 fails.
-    std::atomic<int> error{0};        ///< What it fails with; 0: it does half of its work (write, read).
-    std::atomic<bool> fail_on{false}; ///< All writes fail with `error`.
-    std::atomic<long> calls{0};
-    bool no_nameless = false; ///< The disk knows no O_TMPFILE.
-    long filesystem_type = 0; ///< If not 0, what the disk says it is.
-    std::vector<int> opened;
-
-    int open(int directory, const char* path, int flags, unsigned mode) override {
-        if (no_nameless && (flags & O_TMPFILE) == O_TMPFILE) return -EOPNOTSUPP;
-        if (failing() && error != 0) return -error;
-        const int file = FileSystem::open(directory, path, flags, mode);
-        if (file >= 0) opened.push_back(file);
-        return file;
-    }
-    std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
-        if (fail_on) return -error;
-        if (!failing()) return FileSystem::write(file, pieces, offset);
-        return error != 0 ? -error : half([&](auto some) { return FileSystem::write(file, some, offset); }, pieces);
-    }
-    std::int64_t read(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
-        if (!failing()) return FileSystem::read(file, pieces, offset);
-        return error != 0 ? -error : half([&](auto some) { return FileSystem::read(file, some, offset); }, pieces);
-    }
-    int punch_hole(int file, std::uint64_t offset, std::uint64_t length) override {
-        return failing() && error != 0 ? -error : FileSystem::punch_hole(file, offset, length);
-    }
-    /// Only counted: a disk's pace is nothing that a test must wait for.
-    int sync_range(int, std::uint64_t, std::uint64_t, unsigned) override {
-        return failing() && error != 0 ? -error : 0;
-    }
-    int statistics(int file, struct statfs& out) override {
-        const int result = FileSystem::statistics(file, out);
-        if (filesystem_type != 0) out.f_type = filesystem_type;
-        return result;
-    }
-
-private:
-    bool failing() {
-        ++calls;
-        return fail_call.fetch_sub(1) == 0;
-    }
-    template <typename Call>
-    static std::int64_t half(Call call, std::span<const iovec> pieces) {
-        std::size_t total = 0;
-        for (const iovec& piece : pieces) total += piece.iov_len;
-        std::size_t left = (total + 1) / 2;
-        std::vector<iovec> some;
-        for (iovec piece : pieces) {
-            piece.iov_len = std::min(piece.iov_len, left);
-            left -= piece.iov_len;
-            some.push_back(piece);
-        }
-        return call(std::span<const iovec>(some));
-    }
-};
 
 } // namespace
 
@@ -372,7 +314,7 @@ TEST_CASE("whichever call fails, and however, a write succeeds or keeps nothing,
             ScratchDirectory scratch;
             const auto files = std::make_shared<FaultyFiles>();
             files->fail_call = k;
-            files->error = fault.error;
+            files->fault.error = fault.error;
             std::vector<Written> written;
             Bytes out;
             std::unique_ptr<SpillStore> store;
@@ -434,8 +376,7 @@ TEST_CASE("a disk that is full for a while refuses records, keeps the gathered o
         record.place = write_surely(store, 0, record.bytes);
         gathered.push_back(std::move(record));
     }
-    files->error = ENOSPC;
-    files->fail_on = true;
+    files->fail_writes = ENOSPC;
     for (int i = 0; i != 5; ++i) CHECK(store.write(0, {}, bytes_of(99, 200000)).error == ENOSPC);
     CHECK(store.statistics().failed_writes == 5);
     CHECK(store.statistics().last_error == ENOSPC);
@@ -444,7 +385,7 @@ TEST_CASE("a disk that is full for a while refuses records, keeps the gathered o
         store.read(record.place, out);
         CHECK(out == record.bytes);
     }
-    files->fail_on = false;
+    files->fail_writes = 0;
     const SpillPlace place = write_surely(store, 0, bytes_of(99, 200000));
     store.read(place, out);
     CHECK(out == bytes_of(99, 200000));
@@ -521,8 +462,9 @@ TEST_CASE("a directory that cannot be spilled to is refused with its name and a 
     CHECK(failure(options, in_memory).empty());
 
     const auto forbidden = std::make_shared<FaultyFiles>();
-    forbidden->fail_call = 1; // The directory opens; the file in it does not.
-    forbidden->error = EACCES;
+    forbidden->no_nameless = true;
+    forbidden->fail_call = 3; // The directory opens, is looked at and swept; the file in it does not open.
+    forbidden->fault.error = EACCES;
     CHECK(failure(options, forbidden).find("it may not be written") != std::string::npos);
 }
 
