@@ -7,6 +7,7 @@
 #include "spillway/device.hpp"
 #include "spillway/error.hpp"
 #include "spillway/governor.hpp"
+#include "spillway/journal.hpp"
 #include "spillway/router.hpp"
 #include "spillway/spill.hpp"
 #include "spillway/telemetry.hpp"
@@ -39,8 +40,9 @@ struct Options {
     /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Each is fed by a thread of its
     /// own.
     std::vector<std::shared_ptr<Device>> devices = {};
-    RouterOptions router = {}; ///< When a device takes a batch. Its gpu = off ignores the devices, required wants one.
-    std::stop_token stop = {}; ///< A request ends the run with Error(cancelled).
+    RouterOptions router = {};  ///< When a device takes a batch. Its gpu = off ignores the devices, required wants one.
+    Journal* journal = nullptr; ///< Keeps what is finished, and gives what earlier runs finished; it outlives the run.
+    std::stop_token stop = {};  ///< A request ends the run with Error(cancelled).
     /// Called on a worker, perhaps on several at once. Default: stop.
     std::function<Reaction(const Error&, const Key&)> on_error = {};
     /// Called by one worker at a time, about twice a second.

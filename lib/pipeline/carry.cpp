@@ -93,6 +93,7 @@ bool Core::run_some(Seat& seat) {
     try {
         const bool worked = work(state);
         count_ended(state);
+        hand_over_notes(state);
         return worked;
     } catch (const Error& error) {
         record(error, {});
@@ -197,12 +198,13 @@ bool Core::pull(SeatState& seat) {
         }
     }
     seat.candidates += made;
+    pass_over_journaled(seat);
     if (last) {
         drain(seat, false); // it may have been waiting for nothing more
     } else if (made < most_carried || ++seat.rounds % small_pulls_a_wake == 0) {
         workers_.notify(1); // the source is free again, and whoever looked meanwhile went away
     }
-    if (made > 0) carry(seat, 0, false);
+    if (!seat.carried.empty()) carry(seat, 0, false);
     return true;
 }
 
@@ -280,6 +282,7 @@ void Core::close_family(SeatState& seat, Growing growing) {
     Family& family = *growing.family;
     growing.expansion.reset();
     const bool gathers = family.gathers; // once closed, the drain may free the family
+    if (!gathers && !family.broken) note_family(seat, family);
     if (!plan_.stages[family.stage]->keeps_parent) family.payload.reset();
     unpin(seat, &family);
     // Release: pairs with the drain's acquire, so that whoever sees the end sees every entry before it.
@@ -428,6 +431,7 @@ void Core::hand_on(SeatState& seat, std::size_t stage) {
         carry(seat, stage, false);
     }
     count_ended(seat);
+    hand_over_notes(seat);
 }
 
 bool Core::run_stage(SeatState& seat, std::size_t stage) {

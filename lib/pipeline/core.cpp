@@ -81,6 +81,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     open_store(options);
     start_feeders(options);
     order_.push_back({&root_, 0});
+    start_journal(options);
 }
 
 Core::~Core() {
@@ -96,7 +97,9 @@ Core::~Core() {
 void Core::open_store(const Options& options) {
     const auto seats = static_cast<unsigned>(Workers::max_seats);
     if (options.spill) {
-        if (!options.spill->directory.empty()) store_ = std::make_unique<SpillStore>(*options.spill, seats);
+        const SpillOptions& spill = *options.spill;
+        if (spill.directory.empty()) return;
+        store_ = std::make_unique<SpillStore>(spill, seats, spill.files != nullptr ? spill.files : system_files());
         return;
     }
     const char* wish = std::getenv("TMPDIR");
@@ -181,24 +184,27 @@ void Core::record(Error error, const Key& key) {
     end_run(true);
 }
 
-void Core::fail(Item& item) {
+/// Of the exception being handled.
+Error Core::error_of(const Item& item) const {
     const Key where = key(item);
-    std::optional<Error> error;
-    const auto* slot = static_cast<const Slot*>(item.slot);
     const std::string doing = "running " + plan_.name;
-    const std::string place = slot != nullptr && where.depth > 0 ? "candidate " + to_string(where) : "source";
+    const std::string place = item.slot != nullptr && where.depth > 0 ? "candidate " + to_string(where) : "source";
     try {
         throw;
     } catch (const Error& own) {
-        error = own;
+        return own;
     } catch (const std::exception& exception) {
-        error.emplace(ErrorCode::runtime, doing, place, exception.what());
+        return {ErrorCode::runtime, doing, place, exception.what()};
     } catch (...) {
-        error.emplace(ErrorCode::runtime, doing, place, "an exception of unknown type");
+        return {ErrorCode::runtime, doing, place, "an exception of unknown type"};
     }
+}
+
+void Core::fail(Item& item) {
+    const Error error = error_of(item);
     item.outcome = Outcome::failed;
-    if (slot != nullptr && on_error_ && on_error_(*error, where) == Reaction::drop) return;
-    record(*std::move(error), where);
+    if (item.slot != nullptr && on_error_ && on_error_(error, key(item)) == Reaction::drop) return;
+    record(error, key(item));
 }
 
 void Core::cancel() {
@@ -351,6 +357,7 @@ void Core::leave(Seat& seat) noexcept {
 }
 
 void Core::fold(SeatState& seat) {
+    hand_over_notes(seat);
     tell(seat, 0);
     if (seat.uncharged > 0) governor_.charge(static_cast<std::uint64_t>(seat.uncharged));
     if (seat.uncharged < 0) governor_.release(static_cast<std::uint64_t>(-seat.uncharged));
@@ -437,6 +444,7 @@ void Core::take_down() {
         slot.word.release();
     }
     for (Family* family : families) free_family(*family);
+    if (journal_ != nullptr) journal_->finish();
     governor_.release(charged + table_charged_.exchange(0, std::memory_order_relaxed));
 }
 

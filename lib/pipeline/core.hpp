@@ -5,7 +5,7 @@
 // A worker carries candidates depth-first and queues them only where the road forks: before a batched or limited stage,
 // after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
 // a time does. Files: core.cpp start and end; carry.cpp the way through the stages; order.cpp the drain, families and
-// gathers; memory.cpp charging, spilling, restoring.
+// gathers; memory.cpp charging, spilling, restoring; resume.cpp the journal.
 #pragma once
 
 #include "directory/directory.hpp"
@@ -13,6 +13,7 @@
 #include "pool/drain.hpp"
 #include "pool/hint_queue.hpp"
 #include "pool/workers.hpp"
+#include "spill/run_journal.hpp"
 #include "spill/store.hpp"
 #include "spillway/detail/run.hpp"
 #include "spillway/detail/stage.hpp"
@@ -66,7 +67,8 @@ struct SeatState {
     std::vector<Hint> hints;
     std::vector<Family*> ended; ///< One entry for each child that ended and is not yet counted.
     std::vector<StageTally> stages;
-    std::int64_t uncharged = 0; ///< Bytes not yet told to the governor.
+    std::unique_ptr<JournalGroup> group; ///< For the journal; none while there is nothing to hand over.
+    std::int64_t uncharged = 0;          ///< Bytes not yet told to the governor.
     std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
     std::uint64_t random = 0;
     std::uint32_t rounds = 0, groups = 0; ///< Pulls, and groups carried.
@@ -105,6 +107,7 @@ private:
     // core.cpp
     SeatState& seat_for(std::uint16_t index);
     void start_feeders(const Options& options);
+    [[nodiscard]] Error error_of(const Item& item) const;
     void record(Error error, const Key& key);
     void end_run(bool by_error) noexcept;
     [[nodiscard]] bool over() const noexcept;
@@ -159,6 +162,16 @@ private:
     void unpin(SeatState& seat, Family* family);
     void release_slab(SeatState& seat, Slot& slot);
 
+    // resume.cpp
+    void start_journal(const Options& options);
+    [[nodiscard]] bool is_journaled(std::uint64_t source_item) const noexcept;
+    void pass_over_journaled(SeatState& seat);
+    void replay(SeatState& seat, std::uint64_t source_item);
+    void note_result(SeatState& seat, Slot& slot);
+    void note_nothing(SeatState& seat, const Slot& slot);
+    void note_family(SeatState& seat, const Family& family);
+    void hand_over_notes(SeatState& seat);
+
     static constexpr std::size_t most_carried = 64;   // keeps the items of a group in the first-level cache
     static constexpr std::size_t most_batched = 1024; // bounds what one batch may hold of the memory outside the marks
 
@@ -176,6 +189,8 @@ private:
     Directory directory_;
     RegionPool regions_;
     std::unique_ptr<SpillStore> store_; // none: nothing spills
+    RunJournal* journal_ = nullptr;     // none: nothing is kept beyond the run
+    std::atomic<bool> first_noted_{false};
     std::vector<StagePoint> points_;
     std::vector<std::unique_ptr<SeatState>> seats_; // by seat index; each element is touched by its seat's thread only
 

@@ -28,6 +28,7 @@ void Core::free_slot(SeatState& seat, Slot& slot) {
 void Core::park(SeatState& seat) {
     const bool to_gather = !seat.carried.empty() && seat.carried.front()->family->gathers;
     for (Slot* slot : seat.carried) {
+        if (!to_gather) note_result(seat, *slot);
         charge(seat, *slot);
         const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
         const bool spill = bytes > 0 && governor_.verdict() != Verdict::run &&
@@ -48,6 +49,7 @@ void Core::settle(SeatState& seat, Slot& slot, State state) {
     discharge(seat, slot);
     Family& family = *slot.family;
     const bool gathers = family.gathers;
+    if (!gathers && state == State::dropped) note_nothing(seat, slot);
     unpin(seat, &family);
     slot.word.settle(state);
     if (gathers) {
@@ -147,6 +149,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         case State::dropped:
         case State::failed:
             emit(seat);
+            if (family.parent == nullptr && is_journaled(slot.ordinal)) replay(seat, slot.ordinal);
             free_slot(seat, slot);
             family.first->slots[at.index++].store(0, std::memory_order_relaxed);
             if (family.parent == nullptr) ++passed;
@@ -213,8 +216,8 @@ void Core::emit(SeatState& seat) {
         plan_.stages[sink_]->run(std::span(items).first(count), local(seat, sink_), *this);
         seat.emitted_count += count;
     } catch (...) {
-        fail(items[0]);
-        end_run(true); // what the sink has not written cannot be left out in silence
+        // Whatever on_error says: what the sink has not written cannot be left out in silence.
+        record(error_of(items[0]), key(items[0]));
     }
     for (Slot* slot : seat.emitted) {
         unpin(seat, slot->family);

@@ -33,9 +33,13 @@ RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::ui
     return header;
 }
 
+bool header_is_whole(const RecordHeader& header, std::uint64_t salt) noexcept {
+    return check_of(header, salt) == header.check;
+}
+
 const char* record_fault(const RecordHeader& header, std::uint32_t check, std::uint64_t salt,
                          std::span<const std::byte> payload) noexcept {
-    if (check_of(header, salt) != header.check) return "the record's header is damaged";
+    if (!header_is_whole(header, salt)) return "the record's header is damaged";
     if (header.check != check || header.length != payload.size()) return "another record lies in its place";
     if (XXH3_64bits(payload.data(), payload.size()) != header.payload_hash) return "the record's payload is damaged";
     return nullptr;

@@ -45,6 +45,9 @@ static_assert(sizeof(RecordHeader) == 48);
 [[nodiscard]] RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::uint64_t salt,
                                               std::span<const std::byte> payload) noexcept;
 
+/// The header is one that was written with this salt: its length may be believed.
+[[nodiscard]] bool header_is_whole(const RecordHeader& header, std::uint64_t salt) noexcept;
+
 /// Why a record is not what its place says, or nullptr if it is.
 [[nodiscard]] const char* record_fault(const RecordHeader& header, std::uint32_t check, std::uint64_t salt,
                                        std::span<const std::byte> payload) noexcept;

@@ -30,6 +30,7 @@ BELOW = {
 ROOM_OF_HEADER = {
     **dict.fromkeys(["aggregate", "candidate", "codec", "device", "error", "generator", "stage"], "base"),
     "profile": "hts",
+    "journal": "spill",
     **dict.fromkeys(["device_form", "options", "run", "typed"], "pipeline"),
 }
 # The third-party headers each room may include; no other room and no public header may.

@@ -85,6 +85,9 @@ public:
     /// sink: the candidate with this key and all below it have been given.
     virtual void end(const Key& key);
 
+    /// sink: of the results that it is given.
+    [[nodiscard]] virtual const PayloadType* result_type() const noexcept { return nullptr; }
+
     /// Null where the stage has no state of its own.
     [[nodiscard]] virtual std::unique_ptr<Local> make_local() const { return nullptr; }
 

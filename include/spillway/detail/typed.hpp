@@ -327,6 +327,7 @@ public:
     void end(const Key& key) override {
         if (on_end_) on_end_(key);
     }
+    [[nodiscard]] const PayloadType* result_type() const noexcept override { return &payload_type<T>; }
 
 private:
     F f_;

@@ -1,0 +1,224 @@
+// A pipeline that spills, and keeps a journal, under every fault of its files: the outcome is the same results or a
+// typed error, and neither a file nor a descriptor is left.
+#include "faulty_files.hpp"
+#include "hts/expect_error.hpp"
+#include "hts/temporary_directory.hpp"
+#include "spillway/pipeline.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <iostream>
+
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+using namespace spillway;
+using namespace spillway::test;
+
+namespace {
+
+constexpr int items = 40;
+constexpr std::size_t payload = 70'000; // More than is gathered: each is a write of its own.
+
+struct Block {
+    int number = 0;
+    std::vector<std::uint8_t> bytes;
+};
+
+std::vector<int> expected() {
+    std::vector<int> results;
+    for (int i = 0; i < items; ++i) results.push_back(i);
+    return results;
+}
+
+/// What the sink was given; a payload that came back changed is -1. The stage of one worker is slow enough that the
+/// others run ahead and spill.
+std::vector<int> run(Pool& pool, const std::string& directory, std::shared_ptr<FileSystem> files,
+                     Journal* journal = nullptr, std::uint64_t* spilled = nullptr) {
+    std::vector<int> results;
+    auto spilling = pipeline<int>("spilling")
+                        .source(std::views::iota(0, items))
+                        .map("make",
+                             [](int x) {
+                                 return Block{x, std::vector<std::uint8_t>(payload, static_cast<std::uint8_t>(x))};
+                             })
+                        .map("slow",
+                             [](Block& block) {
+                                 if (block.number % 4 == 0) std::this_thread::sleep_for(std::chrono::microseconds(200));
+                             })
+                        .limit(1)
+                        .in_order("collect", [&](const Block& block) {
+                            const bool right = std::all_of(block.bytes.begin(), block.bytes.end(), [&](std::uint8_t x) {
+                                return x == static_cast<std::uint8_t>(block.number);
+                            });
+                            results.push_back(right && block.bytes.size() == payload ? block.number : -1);
+                        });
+    const Report report = spilling.run(
+        pool, {.spill = SpillOptions{.directory = directory, .allow_tmpfs = true, .files = std::move(files)},
+               .journal = journal});
+    if (spilled != nullptr) *spilled = report.spilled;
+    return results;
+}
+
+/// One for all runs of a test: workers that are there already are what runs ahead.
+PoolOptions two_workers() {
+    return {.min_threads = 2, .max_threads = 2, .memory = {.memory = 1800_KiB, .watch_process = false}};
+}
+
+std::size_t open_descriptors() {
+    const std::filesystem::directory_iterator all("/proc/self/fd");
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+struct Named {
+    const char* name;
+    Fault fault;
+};
+
+std::vector<Named> faults() {
+    std::vector<Named> all;
+    for (const auto& [name, error] :
+         {std::pair("ENOSPC", ENOSPC), std::pair("EIO", EIO), std::pair("EDQUOT", EDQUOT), std::pair("EMFILE", EMFILE),
+          std::pair("EACCES", EACCES), std::pair("EROFS", EROFS), std::pair("half", 0)}) {
+        all.push_back({name, {.error = error}});
+        if (error == ENOSPC || error == EIO) all.push_back({name, {.error = error, .for_good = true}});
+    }
+    all.push_back({"EINTR", {.error = EINTR}});
+    all.push_back({"late", {.delays = true}});
+    return all;
+}
+
+bool of_the_disk(const Error& error) {
+    // A directory that cannot be opened or written from the start is the user's to change.
+    return error.code() == ErrorCode::disk || error.code() == ErrorCode::usage;
+}
+
+} // namespace
+
+TEST_CASE("whichever call fails, a run that spills ends with the same results or a typed error, and leaves nothing") {
+    Pool pool(two_workers());
+    const std::size_t descriptors = open_descriptors();
+    std::uint64_t spilled = 0;
+    {
+        const TemporaryDirectory directory;
+        REQUIRE(run(pool, directory.path(), system_files(), nullptr, &spilled) == expected());
+        REQUIRE(spilled > 0);
+    }
+    std::size_t errors = 0, runs = 0;
+    for (const Named& named : faults()) {
+        for (long k = 0;; ++k) {
+            INFO(named.name << (named.fault.for_good ? " for good" : "") << " at call " << k);
+            const TemporaryDirectory directory;
+            const auto files = std::make_shared<FaultyFiles>();
+            files->fault = named.fault;
+            files->fail_call = k;
+            ++runs;
+            try {
+                const std::vector<int> results = run(pool, directory.path(), files);
+                if (results != expected()) FAIL("other results");
+            } catch (const Error& error) {
+                ++errors;
+                if (!of_the_disk(error)) FAIL(error.what());
+                if (named.fault.delays || named.fault.error == EINTR || named.fault.error == 0) FAIL(error.what());
+            }
+            if (!std::filesystem::is_empty(directory.path())) FAIL("a file is left");
+            if (files->fail_call >= 0) break; // Never reached: all have been.
+        }
+    }
+    CHECK(open_descriptors() == descriptors);
+    CHECK(errors > 20); // Failing to read back is one.
+    CHECK(runs > 300);
+}
+
+TEST_CASE("whichever call fails, a run with a journal ends the same or can be resumed to the same results") {
+    Pool pool(two_workers());
+    const std::size_t descriptors = open_descriptors();
+    std::size_t resumed = 0;
+    for (const Named& named : faults()) {
+        for (long k = 0;; ++k) {
+            INFO(named.name << (named.fault.for_good ? " for good" : "") << " at call " << k);
+            const TemporaryDirectory directory;
+            const std::string kept = directory.file("journal");
+            const auto files = std::make_shared<FaultyFiles>();
+            files->fault = named.fault;
+            files->fail_call = k;
+            bool done = false;
+            try {
+                Journal journal({.directory = kept, .commit_period = std::chrono::milliseconds(1), .files = files});
+                if (run(pool, "", nullptr, &journal) != expected()) FAIL("other results");
+                done = true;
+                journal.remove();
+            } catch (const Error& error) {
+                if (!of_the_disk(error)) FAIL(error.what());
+                if (named.fault.delays || named.fault.error == EINTR || named.fault.error == 0) FAIL(error.what());
+            }
+            if (!done || std::filesystem::exists(kept)) {
+                Journal journal({.directory = kept, .files = std::make_shared<FaultyFiles>()});
+                resumed += journal.statistics().items_found;
+                if (run(pool, "", nullptr, &journal) != expected()) FAIL("other results after resuming");
+                journal.remove();
+            }
+            if (!std::filesystem::is_empty(kept)) FAIL("a file is left");
+            if (files->fail_call >= 0) break;
+        }
+    }
+    CHECK(open_descriptors() == descriptors);
+    CHECK(resumed > 100);
+}
+
+TEST_CASE("a disk of 256 KiB, full in no time, changes no result") {
+    const TemporaryDirectory directory;
+    if (::mount("none", directory.path().c_str(), "tmpfs", 0, "size=256k") != 0) {
+        std::cout << "skipped: mounting is not permitted\n";
+        return;
+    }
+    struct Unmount {
+        const TemporaryDirectory& directory;
+        ~Unmount() { ::umount2(directory.path().c_str(), MNT_DETACH); }
+    };
+    const Unmount unmount{directory};
+    Pool pool(two_workers());
+    std::uint64_t spilled = 0;
+    CHECK(run(pool, directory.path(), system_files(), nullptr, &spilled) == expected());
+    CHECK(spilled < items); // It would not have held all that had to go.
+    std::vector<std::string> lines;
+    {
+        Journal journal({.directory = directory.file("journal"),
+                         .commit_period = std::chrono::milliseconds(1),
+                         .log = [&](std::string_view line) { lines.emplace_back(line); }});
+        CHECK(run(pool, "", nullptr, &journal) == expected());
+        CHECK(journal.statistics().broken);
+        CHECK(journal.statistics().last_error == ENOSPC);
+    }
+    REQUIRE(lines.size() == 1);
+    CHECK(lines[0].find("can no longer be written (No space left on device)") != std::string::npos);
+    Journal journal({.directory = directory.file("journal")});
+    CHECK(journal.statistics().items_found > 0);
+    const Error error = error_of([&] { run(pool, "", nullptr, &journal); });
+    CHECK(error.code() == ErrorCode::disk);
+    CHECK(says(error, "No space left on device"));
+    REQUIRE(::mount("none", directory.path().c_str(), "tmpfs", MS_REMOUNT, "size=16m") == 0);
+    CHECK(run(pool, "", nullptr, &journal) == expected());
+}
+
+TEST_CASE("forty descriptors are enough to spill and to keep a journal") {
+    const TemporaryDirectory directory;
+    const pid_t child = ::fork();
+    if (child == 0) {
+        rlimit limit{40, 40};
+        bool right = ::setrlimit(RLIMIT_NOFILE, &limit) == 0;
+        try {
+            Pool pool(two_workers());
+            Journal journal({.directory = directory.file("journal")});
+            right = right && run(pool, directory.path(), system_files(), &journal) == expected();
+            journal.remove();
+        } catch (const Error&) {
+            right = false;
+        }
+        ::_exit(right ? 0 : 1);
+    }
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(status == 0);
+}
