@@ -96,6 +96,11 @@ public:
         ::kill(id_, signal);
         while (pending()) ::usleep(1000);
     }
+    /// Whether it has not ended yet.
+    [[nodiscard]] bool runs() const {
+        siginfo_t info{};
+        return ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
+    }
     Outcome wait() {
         close_input();
         int status = 0;

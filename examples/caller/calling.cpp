@@ -1,6 +1,7 @@
 #include "calling.hpp"
 
 #include "calls.hpp"
+#include "fingerprint.hpp"
 #include "inputs.hpp"
 #include "likelihoods.hpp"
 
@@ -86,17 +87,27 @@ std::optional<WindowCalls> genotype_candidate(Candidate& candidate) {
 RunReport run(const CallerOptions& options, const RunOptions& how) {
     std::mutex mutex; // Warnings are rare.
     ReadTally tally;
-    const Inputs inputs(options, [&](const std::string& text) {
+    const auto warn = [&](const std::string& text) {
         const std::lock_guard lock(mutex);
         if (how.warn) how.warn(text);
-    });
+    };
+    if (!options.resume_directory.empty()) check_resumable(options);
+    const Inputs inputs(options, warn);
+    std::optional<spillway::Journal> journal;
+    if (!options.resume_directory.empty()) {
+        journal.emplace(spillway::JournalOptions{.directory = options.resume_directory,
+                                                 .fingerprint = fingerprint(options, inputs),
+                                                 .log = [&](std::string_view line) { warn(std::string(line)); },
+                                                 .files = how.files});
+    }
     std::vector<std::string> header = {"##source=spillway-call " SPILLWAY_VERSION};
     for (auto& line : header_lines()) header.push_back(std::move(line));
     spillway::hts::VcfWriter vcf({.path = options.output,
                                   .format = options.format,
                                   .header = std::move(header),
                                   .contigs = inputs.file()->contigs(),
-                                  .sample = inputs.sample()});
+                                  .sample = inputs.sample(),
+                                  .files = how.files});
     CallQueue queue(inputs.wanted(), [&](const Call& call) { vcf.write(record_of(call)); });
 
     auto calling =
@@ -117,12 +128,17 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (!options.temporary_directory.empty()) {
-        pipeline_options.spill = spillway::SpillOptions{.directory = options.temporary_directory};
+        pipeline_options.spill = spillway::SpillOptions{.directory = options.temporary_directory, .files = how.files};
     }
+    if (journal) pipeline_options.journal = &*journal;
     RunReport report;
     report.pipeline = calling.run(pipeline_options);
     queue.finish();
     vcf.commit();
+    if (journal) {
+        report.spans_resumed = journal->statistics().items_found;
+        journal->remove();
+    }
     report.calls = vcf.records();
     report.reads_decoded = tally.decoded;
     report.reads_given = tally.given;

@@ -9,6 +9,7 @@
 #include "spillway/pipeline.hpp"
 
 #include <functional>
+#include <memory>
 #include <stop_token>
 #include <string>
 
@@ -18,12 +19,14 @@ struct RunOptions {
     std::stop_token stop;                                    ///< A request ends the run with Error(cancelled).
     std::function<void(const std::string&)> warn;            ///< Whole sentences; one call at a time.
     std::function<void(const spillway::Progress&)> progress; ///< May be empty.
+    std::shared_ptr<spillway::FileSystem> files = {}; ///< Of spilling, journal and output. None: the machine's own.
 };
 
 struct RunReport {
     spillway::Report pipeline;
     spillway::hts::Profile profile = spillway::hts::Profile::wgs; ///< Asked for, or found in the header.
     std::uint64_t calls = 0;
+    std::uint64_t spans_resumed = 0; ///< That an earlier run had finished.
     std::uint64_t reads_decoded = 0; ///< By all workers; reads near the borders of spans more than once.
     std::uint64_t reads_given = 0;   ///< After the filter.
     std::uint64_t reads_without_match = 0;

@@ -18,6 +18,7 @@ void print(const caller::RunReport& report) {
               << report.reads_without_bases << " without bases and " << report.reads_without_match
               << " without an aligned base left out); profile " << to_string(report.profile) << '\n'
               << to_string(report.pipeline);
+    if (report.spans_resumed != 0) std::cerr << report.spans_resumed << " spans were finished by an earlier run\n";
 }
 
 void show(const spillway::Progress& progress) {

@@ -1,0 +1,112 @@
+#include "fingerprint.hpp"
+
+#include "spillway/error.hpp"
+
+#include <array>
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+namespace caller {
+
+namespace {
+
+/// FNV-1a, 64 bits (Fowler, Noll, Vo).
+class Digest {
+public:
+    void add(const char* bytes, std::size_t count) {
+        for (std::size_t i = 0; i < count; ++i) {
+            state_ = (state_ ^ static_cast<unsigned char>(bytes[i])) * 1099511628211U;
+        }
+    }
+    void add(std::int64_t value) {
+        for (int shift = 0; shift < 64; shift += 8) {
+            const char byte = static_cast<char>(value >> shift & 0xff);
+            add(&byte, 1);
+        }
+    }
+    [[nodiscard]] std::string text() const {
+        std::array<char, 17> digits{};
+        std::snprintf(digits.data(), digits.size(), "%016" PRIx64, state_);
+        return digits.data();
+    }
+
+private:
+    std::uint64_t state_ = 14695981039346656037U;
+};
+
+constexpr const char* resuming = "resuming";
+
+/// At each end of a file.
+constexpr std::uintmax_t sampled_bytes = std::uintmax_t{1} << 20;
+
+/// "4096 bytes, changed at 1700000000123456789, digest 0123456789abcdef".
+std::string identity(const std::string& path) {
+    namespace fs = std::filesystem;
+    std::error_code problem;
+    const std::uintmax_t bytes = fs::file_size(path, problem);
+    const auto changed = problem ? fs::file_time_type() : fs::last_write_time(path, problem);
+    std::ifstream in(path, std::ios::binary);
+    if (problem || !in) throw spillway::Error(spillway::ErrorCode::input, resuming, path, "it cannot be read");
+    Digest digest;
+    std::vector<char> buffer(std::min(bytes, sampled_bytes));
+    for (const std::uintmax_t from : {std::uintmax_t{0}, bytes - buffer.size()}) {
+        in.seekg(static_cast<std::streamoff>(from));
+        in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
+        if (!in) throw spillway::Error(spillway::ErrorCode::input, resuming, path, "it cannot be read");
+        digest.add(buffer.data(), buffer.size());
+    }
+    const auto since_epoch = std::chrono::file_clock::to_sys(changed).time_since_epoch();
+    const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
+    return std::to_string(bytes) + " bytes, changed at " + std::to_string(nanoseconds) + ", digest " + digest.text();
+}
+
+void need_regular(const std::string& path, const char* what, bool may_be_missing) {
+    std::error_code problem;
+    const auto status = std::filesystem::status(path, problem);
+    if (path != "-" && (std::filesystem::is_regular_file(status) ||
+                        (may_be_missing && status.type() == std::filesystem::file_type::not_found)))
+        return;
+    throw spillway::Error(spillway::ErrorCode::usage, resuming, path == "-" ? "" : path,
+                          std::string("--resume needs ") + what +
+                              " that is a plain file, since a resumed run begins it anew");
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : " ") + part;
+    return text;
+}
+
+} // namespace
+
+void check_resumable(const CallerOptions& options) {
+    need_regular(options.alignments, "an input", false);
+    need_regular(options.output, "an output (-o)", true);
+}
+
+std::vector<spillway::Fingerprint> fingerprint(const CallerOptions& options, const Inputs& inputs) {
+    Digest tasks; // How the work is cut follows from the index too.
+    for (const Task& task : inputs.tasks()) {
+        tasks.add(task.whole_file ? 1 : 0);
+        tasks.add(task.span.contig);
+        tasks.add(task.span.begin);
+        tasks.add(task.span.end);
+    }
+    return {
+        {"spillway-call",
+         SPILLWAY_VERSION ", htslib " + spillway::hts::htslib_version() + ", " + identity("/proc/self/exe")},
+        {"the alignments", identity(options.alignments)},
+        {"the reference", identity(options.reference)},
+        {"-r", joined(options.regions)},
+        {"-R", options.regions_file.empty() ? "" : identity(options.regions_file)},
+        {"-s", inputs.sample()},
+        {"--skip-missing-contigs", options.skip_missing_contigs ? "yes" : "no"},
+        {"--region-length", std::to_string(options.region_length)},
+        {"the spans", tasks.text()},
+    };
+}
+
+} // namespace caller

@@ -1,0 +1,291 @@
+// The caller killed, stopped and refused anywhere: the same VCF in the end, or a clear error, and nothing left behind.
+#include "hts/sam_builder.hpp"
+#include "hts/temporary_directory.hpp"
+#include "process.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include <fcntl.h>
+
+using namespace spillway::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+/// One for all tests: a genome of 5 kb with an SNV each 150 bases, called in spans of 400.
+struct Sample {
+    Sample() {
+        Genome genome;
+        genome.random("c1", 5000, 41);
+        SamBuilder sam(genome);
+        sam.read_group("rg1", "S1");
+        std::vector<Variant> variants;
+        for (std::int64_t at = 150; at < 4900; at += 150)
+            variants.push_back({"c1", at, genome.slice("c1", at, at), std::string(1, genome.other("c1", at))});
+        sam.cover("c1", {.from = 1, .to = 5000, .step = 10}, {{}, variants});
+        bam = sam.bam(directory, "in.bam");
+        fasta = genome.write(directory);
+    }
+    TemporaryDirectory directory;
+    std::string bam, fasta;
+};
+
+const Sample& sample() {
+    static const Sample one;
+    return one;
+}
+
+using Arguments = std::vector<std::string>;
+
+/// Where a run writes, and what an undisturbed one wrote.
+struct Run {
+    Run() {
+        REQUIRE(fs::create_directory(directory.file("tmp")));
+        REQUIRE(fs::create_directory(directory.file("out")));
+    }
+    /// Of spillway-call; `before` are put before it.
+    [[nodiscard]] Arguments command(Arguments before = {SPILLWAY_CALL}, const Arguments& more = {}) const {
+        for (const std::string& argument :
+             {std::string("-f"), sample().fasta, std::string("-o"), directory.file("out/calls.vcf.gz"),
+              std::string("--resume"), directory.file("kept"), std::string("--tmp-dir"), directory.file("tmp"),
+              std::string("--region-length"), std::string("400"), std::string("--threads"), std::string("2"),
+              std::string("--memory"), std::string("1M")})
+            before.push_back(argument);
+        before.insert(before.end(), more.begin(), more.end());
+        before.push_back(sample().bam);
+        return before;
+    }
+    [[nodiscard]] Arguments faulty(const std::string& fault) const { return command({SPILLWAY_CALL_FAULTY, fault}); }
+    /// Without a fault, one argument replaced.
+    [[nodiscard]] Arguments with(const std::string& old, const std::string& fresh) const {
+        Arguments changed = faulty("count");
+        std::replace(changed.begin(), changed.end(), old, fresh);
+        return changed;
+    }
+    [[nodiscard]] std::string vcf() const { return read_file(directory.file("out/calls.vcf.gz")); }
+    [[nodiscard]] std::string index() const { return read_file(directory.file("out/calls.vcf.gz.tbi")); }
+    /// Names in a directory of the run.
+    [[nodiscard]] std::vector<std::string> names(const std::string& of) const {
+        std::vector<std::string> all;
+        for (const auto& entry : fs::directory_iterator(directory.file(of))) all.push_back(entry.path().filename());
+        std::sort(all.begin(), all.end());
+        return all;
+    }
+
+    TemporaryDirectory directory;
+};
+
+struct Undisturbed {
+    Undisturbed() {
+        const Run run;
+        const Outcome outcome = spillway::test::run(run.faulty("count"));
+        INFO(outcome.err);
+        REQUIRE(outcome.status == 0);
+        calls = std::stol(outcome.out);
+        vcf = run.vcf();
+        index = run.index();
+        REQUIRE(run.names("kept").empty());
+        REQUIRE(vcf.size() > 500);
+    }
+    long calls = 0; ///< On files.
+    std::string vcf, index;
+};
+
+const Undisturbed& undisturbed() {
+    static const Undisturbed one;
+    return one;
+}
+
+/// Runs to the end, and looks at everything.
+void finish_and_check(const Run& run, const Arguments& command) {
+    const Outcome outcome = spillway::test::run(command);
+    INFO(outcome.err);
+    REQUIRE(outcome.status == 0);
+    REQUIRE(run.vcf() == undisturbed().vcf);
+    REQUIRE(run.index() == undisturbed().index);
+    REQUIRE(run.names("out") == std::vector<std::string>{"calls.vcf.gz", "calls.vcf.gz.tbi"});
+    REQUIRE(run.names("kept").empty());
+    REQUIRE(run.names("tmp").empty());
+}
+
+/// Under its final name there is nothing, or all of it.
+void check_no_part(const Run& run) {
+    if (fs::exists(run.directory.file("out/calls.vcf.gz"))) REQUIRE(run.vcf() == undisturbed().vcf);
+}
+
+/// Until it is the caller and no longer a copy of this test, which takes signals in its own way.
+void wait_for_program(const Process& process) {
+    const std::string self = fs::read_symlink("/proc/self/exe");
+    std::error_code gone;
+    while (process.runs() && fs::read_symlink("/proc/" + std::to_string(process.id()) + "/exe", gone) == self)
+        std::this_thread::yield();
+}
+
+/// A kill at the k-th call, before or after it, another at a random call of the recovery, and a third run.
+void kill_twice(long k, bool after, std::mt19937_64& random) {
+    const Run run;
+    const std::string first = std::string(after ? "kill-after@" : "kill-before@") + std::to_string(k);
+    const std::string second =
+        "kill-before@" + std::to_string(random() % static_cast<std::uint64_t>(undisturbed().calls));
+    INFO(first << ", then " << second);
+    const int status = spillway::test::run(run.faulty(first)).status;
+    REQUIRE((status == 128 + SIGKILL || status == 0)); // A run may make fewer calls than the one that was counted.
+    check_no_part(run);
+    static_cast<void>(spillway::test::run(run.faulty(second)));
+    check_no_part(run);
+    finish_and_check(run, run.faulty("count")); // Another binary would be refused.
+}
+
+/// The plain binary, killed at a random moment, and again.
+void kill_at_random(std::mt19937_64& random) {
+    const Run run;
+    for (int kill = 0; kill < 2; ++kill) {
+        Process process(run.command());
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
+        process.send(SIGKILL);
+        const int status = process.wait().status;
+        REQUIRE((status == 128 + SIGKILL || status == 0));
+        check_no_part(run);
+    }
+    finish_and_check(run, run.command());
+}
+
+} // namespace
+
+TEST_CASE("killed at each call on its files, and again while it recovers, the caller ends with the same VCF") {
+    std::mt19937_64 random(51); // NOLINT: a fixed seed is wanted
+    const long calls = undisturbed().calls;
+    REQUIRE(calls > 20);
+    long killed = 0;
+    const long step = std::max(1L, 2 * calls / 140);
+    for (long point = 0; point < 2 * calls; point += step, ++killed) kill_twice(point / 2, point % 2 != 0, random);
+    CHECK(killed >= 40);
+}
+
+TEST_CASE("killed at random moments, and again, the caller ends with the same VCF") {
+    std::mt19937_64 random(52); // NOLINT: a fixed seed is wanted
+    for (int kill = 0; kill < 60; ++kill) kill_at_random(random);
+}
+
+TEST_CASE("two thousand kills", "[.long]") {
+    std::mt19937_64 random(53); // NOLINT: a fixed seed is wanted
+    for (int kill = 0; kill < 1000; ++kill) {
+        kill_twice(static_cast<long>(random() % static_cast<std::uint64_t>(undisturbed().calls)), kill % 2 != 0,
+                   random);
+        kill_at_random(random);
+    }
+}
+
+TEST_CASE(
+    "whichever call of the caller fails, the VCF is the same, or the exit code is the design's and there is none") {
+    for (const std::string fault : {"ENOSPC", "EIO", "half"}) {
+        const bool for_good = fault == "ENOSPC";
+        for (long k = 0; k < undisturbed().calls; k += fault == "half" ? 3 : 1) {
+            const Run run;
+            INFO(fault << " at call " << k);
+            const Outcome outcome =
+                spillway::test::run(run.faulty(fault + "@" + std::to_string(k) + (for_good ? "+" : "")));
+            INFO(outcome.err);
+            if (outcome.status == 0) {
+                REQUIRE(run.vcf() == undisturbed().vcf);
+            } else {
+                REQUIRE(fault != "half");
+                REQUIRE((outcome.status == 4 || outcome.status == 2));
+                REQUIRE(outcome.err.find("spillway-call: ") != std::string::npos);
+                check_no_part(run);
+                finish_and_check(run, run.faulty("count"));
+            }
+        }
+    }
+}
+
+TEST_CASE("a signal at a random moment ends the caller within its patience, with its exit code and no output") {
+    std::mt19937_64 random(54); // NOLINT: a fixed seed is wanted
+    int stopped = 0;
+    for (int i = 0; i < 60; ++i) {
+        const Run run;
+        const int signal = i % 3 == 0 ? SIGTERM : SIGINT;
+        Process process(run.command());
+        wait_for_program(process);
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
+        process.send(signal);
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+        while (process.runs() && std::chrono::steady_clock::now() < patience)
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        REQUIRE_FALSE(process.runs());
+        const Outcome outcome = process.wait();
+        INFO(outcome.err);
+        REQUIRE((outcome.status == 0 || outcome.status == 128 + signal));
+        if (outcome.status != 0) {
+            ++stopped;
+            REQUIRE_FALSE(fs::exists(run.directory.file("out/calls.vcf.gz")));
+            finish_and_check(run, run.command());
+        }
+    }
+    CHECK(stopped > 5);
+}
+
+TEST_CASE("a reader that has gone ends the caller as it ends others, by SIGPIPE") {
+    std::array<int, 2> pipe{};
+    REQUIRE(::pipe2(pipe.data(), O_CLOEXEC) == 0);
+    ::close(pipe[0]);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        std::signal(SIGPIPE, SIG_DFL);
+        ::dup2(pipe[1], STDOUT_FILENO);
+        ::execl(SPILLWAY_CALL, SPILLWAY_CALL, "-f", sample().fasta.c_str(), sample().bam.c_str(), nullptr);
+        ::_exit(127);
+    }
+    ::close(pipe[1]);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    CHECK(WIFSIGNALED(status));
+    CHECK(WTERMSIG(status) == SIGPIPE);
+}
+
+TEST_CASE("forty descriptors are enough for the caller with a journal") {
+    const Run run;
+    const Outcome outcome = spillway::test::run(run.with("2", "8"), {.descriptors = 40});
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(run.vcf() == undisturbed().vcf);
+}
+
+TEST_CASE("resuming with other files or flags, into a pipe, or beside another run is a usage error that says why") {
+    const Run run;
+    const auto refused = [&](const Arguments& arguments, const std::string& why) {
+        const Outcome outcome = spillway::test::run(arguments);
+        INFO(outcome.err);
+        CHECK(outcome.status == 2);
+        CHECK(outcome.err.find(why) != std::string::npos);
+    };
+    // As far as the end of the journal, where something must be in it.
+    REQUIRE(spillway::test::run(run.faulty("kill-after@" + std::to_string(undisturbed().calls - 8))).status != 0);
+    REQUIRE_FALSE(run.names("kept").empty());
+    refused(run.with("400", "500"), "--region-length was \"400\" and is \"500\"");
+    refused(run.command({SPILLWAY_CALL_FAULTY, "count"}, {"-r", "c1:1-2000"}), "-r was \"\" and is \"c1:1-2000\"");
+    const std::string other = run.directory.file("other.bam");
+    fs::copy_file(sample().bam, other);
+    fs::copy_file(sample().bam + ".bai", other + ".bai");
+    fs::last_write_time(other, fs::last_write_time(other) + std::chrono::seconds(5));
+    refused(run.with(sample().bam, other), "the alignments was \"");
+    refused(run.with(run.directory.file("out/calls.vcf.gz"), "-"), "--resume needs an output");
+    refused(run.with(sample().bam, "-"), "--resume needs an input");
+
+    Process first(run.faulty("count"));
+    while (first.runs() && run.names("kept").size() < 2) {
+    }
+    first.send(SIGSTOP);
+    if (first.runs() && fs::exists(run.directory.file("kept")) && !run.names("kept").empty())
+        refused(run.faulty("count"), "another run is using it");
+    first.send(SIGCONT);
+    const Outcome outcome = first.wait();
+    INFO(outcome.err);
+    CHECK(outcome.status == 0);
+    CHECK(run.vcf() == undisturbed().vcf);
+}
