@@ -242,3 +242,16 @@ TEST_CASE("a pool used in a child process after fork is an error there and goes 
     CHECK(WEXITSTATUS(status) == 17);
     CHECK(run_once() == 4950);
 }
+
+TEST_CASE("an error of the sink ends the run whatever on_error says: nothing is left out in silence") {
+    std::vector<int> written;
+    auto run = pipeline<int>("writing").source(std::views::iota(0, 100)).in_order("write", [&](int x) {
+        if (x == 30) throw std::runtime_error("disk full");
+        written.push_back(x);
+    });
+    Options options;
+    options.on_error = [](const Error&, const Key&) { return Reaction::drop; };
+    const Error error = error_of([&] { static_cast<void>(run.run(options)); });
+    CHECK(std::string(error.what()).find("disk full") != std::string::npos);
+    CHECK(written.size() == 30);
+}
