@@ -39,15 +39,15 @@ class BlockLosses {
 public:
     BlockLosses(const Losses& losses, Span span, Instructions instructions = Instructions::widest);
 
-    /// Until the next call. About 0.2 us for a block with errors, 20 ns for one without.
+    /// Until the next call. Most of the cost is in the blocks with errors.
     void measure(const CodedBases& query, const CodedBases& target, const TargetIndex& index);
 
     [[nodiscard]] std::int64_t total() const noexcept { return rest_.front(); }
     /// What a query would lose that agrees with the target nowhere: the closer total() is, the less is known.
     [[nodiscard]] std::int64_t most() const noexcept { return most_; }
 
-    /// About what the best alignment loses: each block at its best place, and the gaps between these. About 20 ns a
-    /// block and block before it.
+    /// About what the best alignment loses: each block at its best place, and the gaps between these. A block is
+    /// compared with no more than 32 before it.
     [[nodiscard]] std::int64_t guess() const;
 
     /// The first row from which on an alignment may lose no more than `loss`. `block` is where to begin looking, and

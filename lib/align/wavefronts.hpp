@@ -66,7 +66,7 @@ public:
     /// Makes the wave of loss 0. The bases must live as long as waves are made of them. `band` bounds all waves.
     void begin(const CodedBases& query, const CodedBases& target, Band band, WaveStart start);
 
-    /// Makes the wave of the next loss: about 10 ns and 0.7 ns a diagonal.
+    /// Makes the wave of the next loss, at a cost by its diagonals.
     void advance();
 
     [[nodiscard]] std::int32_t loss() const noexcept { return loss_; }
