@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <cstdlib>
+
 #include "align/isa.hpp"
 #include "align/score_pass.hpp"
 #include "forms.hpp"
@@ -74,6 +76,223 @@ TEST_CASE("every ISA scores reads on their haplotypes as the oracle does") {
         }
         check_every_isa(texts, round % 4 == 3 ? random.scores() : Scores{}, round % 2 == 0 ? Span::local : Span::query);
     }
+}
+
+TEST_CASE("queries of every length up to 300 are scored as the oracle does, on targets around the edges of tiles") {
+    Pairs random(52);
+    for (const Span span : {Span::local, Span::query}) {
+        Texts texts;
+        for (std::size_t length = 0; length <= 300; ++length) {
+            Pair pair;
+            const std::size_t edge = 32 * random.under(6);
+            pair.target = random.bases(edge + random.under(3), length % 3 == 0 ? "AC" : "ACGT");
+            pair.query = length % 2 == 0 ? random.bases(length, "ACGT") : pair.target.substr(0, length);
+            pair.query.resize(length, 'T');
+            if (length > 20) random.edit(pair.query);
+            texts.texts.push_back(pair);
+            pair.query.resize(length / 2);
+            texts.texts.push_back(pair);
+        }
+        check_every_isa(texts, {}, span);
+    }
+}
+
+TEST_CASE("losses around what 8 bits prove are scored as the oracle does") {
+    // 24 bases may be left out at each end; a sum of 8 bits has room for a loss of some 150 halves of a score.
+    Pairs random(53);
+    for (const Span span : {Span::local, Span::query}) {
+        Texts texts;
+        for (std::size_t lost = 0; lost < 60; ++lost) {
+            const std::string target = random.bases(400, "ACGT");
+            const std::string read = target.substr(100, 150);
+            std::string begin = read, end = read, middle = read, inserted = read, deleted = read;
+            for (std::size_t k = 0; k < lost; ++k) {
+                begin[k] = begin[k] == 'A' ? 'C' : 'A';
+                char& last = end[149 - k];
+                last = last == 'A' ? 'C' : 'A';
+                char& base = middle[(k * 5 + 20) % 140];
+                base = base == 'A' ? 'C' : 'A';
+            }
+            inserted.insert(75, random.bases(lost, "ACGT"));
+            deleted.erase(70, lost);
+            for (const std::string& query : {begin, end, middle, inserted, deleted}) {
+                texts.texts.push_back({query, target, "lost"});
+            }
+        }
+        check_every_isa(texts, {}, span);
+        check_every_isa(texts, {.match = 1, .mismatch = -4, .unknown = -1, .gap_open = 6, .gap_extend = 1}, span);
+        check_every_isa(texts, {.match = 3, .mismatch = -7, .unknown = 0, .gap_open = 5, .gap_extend = 5}, span);
+    }
+}
+
+TEST_CASE("whether mismatches near an end are clipped with more or fewer bases than are proven makes no difference") {
+    // 11 mismatches lose 110; to clip them and the 15 bases before them loses 104; gaps around them lose more.
+    Pairs random(58);
+    Texts texts;
+    for (std::size_t before = 8; before < 24; ++before) {
+        for (std::size_t mismatches = 7; mismatches < 16; ++mismatches) {
+            const std::string target = random.bases(300, "ACGT");
+            std::string query = target.substr(80, 150);
+            for (std::size_t k = 0; k < mismatches; ++k) {
+                char& base = query[mismatches % 2 == 0 ? before + k : 149 - before - k];
+                base = base == 'A' ? 'C' : 'A';
+            }
+            texts.texts.push_back({query, target, "beside the margin"});
+        }
+    }
+    check_every_isa(texts, {.gap_open = 40}, Span::local);
+}
+
+TEST_CASE("scores around the greatest of 16 bits are told apart") {
+    Pairs random(54);
+    for (const Span span : {Span::local, Span::query}) {
+        Texts texts;
+        for (std::size_t length = 300; length < 340; ++length) {
+            const std::string target = random.bases(380, "ACGT");
+            std::string query = target.substr(20, length);
+            if (length % 4 == 0) random.edit(query);
+            texts.texts.push_back({query, target, "long"});
+        }
+        // Prime scores: nothing divides them. 101 * 325 is past 32767.
+        check_every_isa(texts, {.match = 101, .mismatch = -103, .unknown = -107, .gap_open = 211, .gap_extend = 11},
+                        span);
+        check_every_isa(texts, {.match = 97, .mismatch = -3, .unknown = -1, .gap_open = 7, .gap_extend = 5}, span);
+        check_every_isa(texts, {.match = 10007, .mismatch = -20011, .unknown = -3, .gap_open = 31, .gap_extend = 3},
+                        span);
+    }
+}
+
+TEST_CASE("lower case and unknown bases are scored side by side as the oracle does") {
+    Pairs random(55);
+    for (int round = 0; round < 12; ++round) {
+        Texts texts;
+        for (int k = 0; k < 64; ++k) {
+            Pair pair;
+            pair.target = random.bases(160, "ACGTacgt");
+            pair.query = pair.target.substr(random.under(40), 110);
+            for (char& base : pair.query) base = random.under(12) == 0 ? "NnR-"[random.under(4)] : base;
+            if (k % 2 == 0) pair.target.replace(random.under(100), 20, std::string(20, 'N'));
+            texts.texts.push_back(pair);
+        }
+        Scores scores;
+        scores.unknown = round % 3 == 0 ? -6 : round % 3 == 1 ? 0 : -1;
+        if (round >= 6) scores.match = 90, scores.mismatch = -130, scores.gap_open = 151;
+        check_every_isa(texts, scores, round % 2 == 0 ? Span::local : Span::query);
+    }
+}
+
+TEST_CASE("a pair's result does not depend on how many are with it") {
+    Pairs random(56);
+    Texts texts;
+    for (int k = 0; k < 200; ++k) texts.texts.push_back(random.next(130));
+    const std::vector<SequencePair> pairs = texts.pairs();
+    for (const Span span : {Span::local, Span::query}) {
+        std::vector<Alignment> whole(pairs.size());
+        align(pairs, {}, span, whole);
+        for (const std::size_t count : {0U, 1U, 7U, 8U, 15U, 16U, 17U, 31U, 32U, 33U, 63U, 64U, 65U, 129U}) {
+            const std::span<const SequencePair> some(pairs.data(), count);
+            std::vector<AlignmentEnd> ends(count);
+            score(some, {}, span, ends);
+            std::vector<Alignment> aligned(count);
+            align(some, {}, span, aligned);
+            for (std::size_t i = 0; i < count; ++i) {
+                REQUIRE(aligned[i] == whole[i]);
+                REQUIRE(ends[i] == end_of(whole[i]));
+            }
+        }
+    }
+}
+
+TEST_CASE("pairs that no seed explains are aligned as the oracle does, side by side") {
+    Pairs random(57);
+    for (int round = 0; round < 4; ++round) {
+        const Span span = round % 2 == 0 ? Span::local : Span::query;
+        std::vector<std::string> queries;
+        const std::string target = random.bases(200, "ACGT");
+        for (int k = 0; k < 60; ++k) {
+            std::string query = target.substr(random.under(60), 100);
+            query.insert(40, random.bases(random.under(30), "ACGT"));
+            for (std::size_t error = random.under(24); error > 0; --error) query[random.under(query.size())] = 'G';
+            queries.push_back(query);
+        }
+        const std::vector<std::string_view> views(queries.begin(), queries.end());
+        std::vector<SequencePair> pairs;
+        for (const std::string_view query : views) pairs.push_back({query, target});
+        std::vector<Alignment> of_one_target(views.size()), of_pairs(views.size());
+        align(views, target, {}, span, of_one_target);
+        align(pairs, {}, span, of_pairs);
+        for (std::size_t i = 0; i < views.size(); ++i) {
+            const std::string expected = describe(align_scalar(views[i], target, {}, span));
+            REQUIRE(describe(of_one_target[i]) == expected);
+            REQUIRE(describe(of_pairs[i]) == expected);
+        }
+    }
+}
+
+TEST_CASE("an instruction set is taken by name, and refused where it is unknown or missing") {
+    CHECK(chosen_isa() == available_isas().back());
+    const auto chosen = [](const char* name) {
+        ::setenv("SPILLWAY_ISA", name, 1);
+        std::string result;
+        try {
+            result = name_of(chosen_isa());
+        } catch (const Error& error) {
+            result = error.code() == ErrorCode::usage ? std::string("refused: ") + error.what() : "";
+        }
+        ::unsetenv("SPILLWAY_ISA");
+        return result;
+    };
+    for (const Isa isa : available_isas()) CHECK(chosen(std::string(name_of(isa)).c_str()) == name_of(isa));
+    CHECK(chosen("") == name_of(available_isas().back()));
+    CHECK_THAT(chosen("mmx"), Catch::StartsWith("refused") && Catch::Contains("SPILLWAY_ISA=mmx"));
+#if defined(__x86_64__)
+    CHECK_THAT(chosen("neon"), Catch::StartsWith("refused") && Catch::Contains("baseline"));
+#endif
+}
+
+TEST_CASE("results without room and pairs too long are refused before anything is scored") {
+    const std::vector<SequencePair> pairs(2, {"ACGT", "ACGT"});
+    std::vector<AlignmentEnd> one(1), two(2);
+    std::vector<Alignment> aligned(1);
+    CHECK_THROWS_AS(score(pairs, {}, Span::local, one), Error);
+    CHECK_THROWS_AS(align(pairs, {}, Span::local, aligned), Error);
+    CHECK_THROWS_AS(score(pairs, {.match = 0}, Span::local, two), Error);
+    const std::string huge(20000, 'A');
+    const std::vector<SequencePair> large{{"ACGT", "ACGT"}, {huge, huge}};
+    CHECK_THROWS_AS(score(large, {}, Span::local, two), Error);
+    CHECK(two[0] == AlignmentEnd{});
+}
+
+/// Batches of random pairs against the oracle, each scored by every ISA and aligned.
+void check_random_pairs(std::size_t count, std::uint64_t seed) {
+    Pairs random(seed);
+    while (count > 0) {
+        Texts texts;
+        const std::size_t some = std::min<std::size_t>(count, 1 + random.under(400));
+        const std::size_t longest = 20 + random.under(60);
+        for (std::size_t k = 0; k < some; ++k) texts.texts.push_back(random.next(longest));
+        count -= some;
+        const Scores scores = random.scores();
+        const Span span = random.under(2) == 0 ? Span::local : Span::query;
+        check_every_isa(texts, scores, span);
+        const std::vector<SequencePair> pairs = texts.pairs();
+        std::vector<Alignment> aligned(pairs.size());
+        align(pairs, scores, span, aligned);
+        for (std::size_t i = 0; i < some; ++i) {
+            const Alignment expected = align_scalar(pairs[i].query, pairs[i].target, scores, span);
+            if (aligned[i] == expected) continue;
+            INFO(pairs[i].query << "\n" << pairs[i].target);
+            REQUIRE(describe(aligned[i]) == describe(expected));
+        }
+    }
+}
+
+TEST_CASE("two hundred thousand random pairs are scored and aligned as the oracle does") {
+    check_random_pairs(200'000, 60);
+}
+
+TEST_CASE("ten million random pairs are scored and aligned as the oracle does", "[.long]") {
+    check_random_pairs(10'000'000, 61);
 }
 
 } // namespace
