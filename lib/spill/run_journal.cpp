@@ -21,7 +21,7 @@ namespace {
 constexpr const char* resuming = "resuming";
 
 std::string checked_text(const std::vector<Fingerprint>& fingerprint) {
-    const std::string text = text_of(fingerprint);
+    std::string text = text_of(fingerprint);
     const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     if (lines != fingerprint.size() || text.size() > most_fingerprint_bytes)
         throw Error(ErrorCode::usage, "opening the journal", "", "a fingerprint with a line break, or too long");
