@@ -116,7 +116,7 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
             .fan_out("candidates",
                      [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
             .local([&] { return Decoder(inputs, tally); })
-            .batch("align", align_batch,
+            .route("align", align_batch, align_batch,
                    {.cells = cells_of, .full = spillway::hts::first_guess(inputs.profile()).batch_cells})
             .map("genotype", genotype_candidate)
             .in_order("write",
@@ -125,6 +125,7 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     pipeline_options.memory = options.memory;
     pipeline_options.threads =
         std::min<std::size_t>(options.threads != 0 ? options.threads : spillway::allowed_threads(), most_workers());
+    pipeline_options.router.gpu = options.gpu;
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (!options.temporary_directory.empty()) {

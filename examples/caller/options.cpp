@@ -71,6 +71,10 @@ CommandLine parse(int argc, const char* const* argv) {
     app.add_option("--memory", memory,
                    "Memory to use, such as 2G; candidates beyond it go to disk (default: what the machine allows)")
         ->check([](const std::string& text) { return parse_size(text) ? "" : "no size: " + text; });
+    std::string gpu;
+    app.add_option("--gpu", gpu,
+                   "off, auto: one where it is there and pays (default), required: end where there is none")
+        ->check(CLI::IsMember({"off", "auto", "required"}));
     app.add_option("--tmp-dir", options.temporary_directory,
                    "Directory for candidates that go to disk; nothing is left there");
     app.add_option("--resume", options.resume_directory,
@@ -89,6 +93,8 @@ CommandLine parse(int argc, const char* const* argv) {
     if (format == "b") options.format = spillway::hts::VcfFormat::bcf;
     if (format == "v") options.format = spillway::hts::VcfFormat::text;
     options.profile = spillway::hts::profile_named(profile);
+    if (gpu == "off") options.gpu = spillway::Gpu::off;
+    if (gpu == "required") options.gpu = spillway::Gpu::required;
     if (!memory.empty()) options.memory = *parse_size(memory);
     return {options, 0};
 }

@@ -6,6 +6,7 @@
 
 #include "spillway/hts.hpp"
 #include "spillway/profile.hpp"
+#include "spillway/router.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +29,10 @@ struct CallerOptions {
     std::int64_t region_length = 0;                     ///< Bases that one task decodes; 0: the profile's guess.
     std::size_t threads = 0;                            ///< 0: what the machine allows.
     std::uint64_t memory = 0;                           ///< Bytes; 0: what the machine allows.
-    std::string temporary_directory = {};               ///< For spilled candidates; empty: the library's choice.
-    std::string resume_directory = {};                  ///< Of the journal; empty: a killed run starts anew.
-    int verbosity = 1;                                  ///< 0 errors, 1 warnings, 2 a report.
+    spillway::Gpu gpu = spillway::Gpu::automatic;
+    std::string temporary_directory = {}; ///< For spilled candidates; empty: the library's choice.
+    std::string resume_directory = {};    ///< Of the journal; empty: a killed run starts anew.
+    int verbosity = 1;                    ///< 0 errors, 1 warnings, 2 a report.
 };
 
 struct CommandLine {

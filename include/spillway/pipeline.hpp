@@ -16,15 +16,18 @@
 
 #include "spillway/candidate.hpp"
 #include "spillway/detail/device_form.hpp"
+#include "spillway/detail/pending.hpp"
 #include "spillway/detail/run.hpp"
 #include "spillway/detail/stage.hpp"
 #include "spillway/detail/typed.hpp"
 #include "spillway/generator.hpp"
 #include "spillway/options.hpp"
 #include "spillway/pool.hpp"
+#include "spillway/resources.hpp"
 #include "spillway/telemetry.hpp"
 
 #include <concepts>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -35,15 +38,26 @@
 
 namespace spillway {
 
+/// What the two forms of a routed stage have in common.
+enum class Forms : std::uint8_t {
+    /// The same bytes: batches are cut and routed by load.
+    exact,
+    /// The same but for rounding, as of a float model: batches are cut and routed by key, so that the same devices give
+    /// the same bytes again, whatever the load. A batch is up to 30 neighbours of one parent, or of the source, and
+    /// waits for all of them. Where there is a device the first takes all; when it fails, after retries, the run ends.
+    equivalent,
+};
+
 /// What a batch costs: a full batch is one whose candidates' cells add up to `full`.
 template <class T>
 struct BatchOptions {
     std::function<std::size_t(const T&)> cells = {}; ///< Cost of one candidate; none: 1.
     std::size_t full = 64;                           ///< Cells. A batch that nobody can fill leaves earlier.
+    Forms forms = Forms::exact; ///< Of a routed stage. At most one is equivalent between two fan-outs.
 };
 
-/// A run that is going on. Move-only. Thread safety: push, try_push, close, cancel and progress from any thread; wait
-/// once.
+/// A run that is going on. Move-only. Thread safety: push, try_push, close, cancel, progress and help from any thread;
+/// wait once, when no other call is going on.
 template <class T>
 class Handle {
 public:
@@ -59,6 +73,9 @@ public:
     /// Ends the run early; wait() then throws Error(cancelled).
     void cancel() { run_->cancel(); }
     [[nodiscard]] Progress progress() const { return run_->progress(); }
+    /// Works on this run from the calling thread, as one more worker, until it has ended: for hosts that have threads
+    /// of their own (see also tbb.hpp). Does not throw the run's Error.
+    void help() { run_->help(); }
     /// Waits for the end. Throws the run's Error. Inside a stage of the same pool it works on this pipeline meanwhile.
     Report wait() { return run_->wait(); }
 
@@ -115,38 +132,40 @@ public:
     /// place). Any f may also take the worker's state (.local) as In's neighbour, and a Context& last.
     template <class F>
     [[nodiscard]] auto map(std::string name, F f) && {
-        return std::move(*this).template then<detail::PendingMap<F>>(std::move(name), std::move(f));
+        return std::move(*this).then(std::move(name), std::move(f), detail::MapKind{});
     }
 
     /// One candidate in, any number out: `f(In&) -> generator<Out>` or a range of Out; `f(shared<In>)` if the children
     /// look into it. The pool pulls the generator, and leaves it suspended while there is no room.
     template <class F>
     [[nodiscard]] auto fan_out(std::string name, F f) && {
-        return std::move(*this).template then<detail::PendingFanOut<F>>(std::move(name), std::move(f));
+        return std::move(*this).then(std::move(name), std::move(f), detail::FanOutKind{});
     }
 
     /// Many candidates at once, in place: `f(batch<In>&)`.
     template <class F, class Last = Pending, class Out = typename Last::template output<In>>
     [[nodiscard]] auto batch(std::string name, F f, BatchOptions<std::type_identity_t<Out>> options = {}) && {
-        detail::PendingBatch<F, Out> stage(std::move(name), std::move(f), std::move(options.cells), options.full);
-        return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
+        return std::move(*this).then(
+            std::move(name), std::move(f),
+            detail::BatchKind<Out>{std::move(options.cells), options.full, options.forms == Forms::equivalent});
     }
 
-    /// A batched stage with two forms that give the same result: `on_cpu` as for batch(), `on_device` an object with
-    /// bytes, pack, launch and unpack (see device.hpp and detail/device_form.hpp) or a function of batch<In>&.
-    /// Options::devices take batches where the router finds that it pays; without devices it is batch().
+    /// A batched stage with two forms that give the same result (see Forms): `on_cpu` as for batch(), `on_device` an
+    /// object with bytes, pack, launch and unpack (see device.hpp and detail/device_form.hpp) or a function of
+    /// batch<In>&. Options::devices take batches where the router finds that it pays; without devices it is batch().
     template <class F, class Form, class Last = Pending, class Out = typename Last::template output<In>>
     [[nodiscard]] auto route(std::string name, F on_cpu, Form on_device,
                              BatchOptions<std::type_identity_t<Out>> options = {}) && {
-        detail::PendingBatch<F, Out> stage(std::move(name), std::move(on_cpu), std::move(options.cells), options.full);
-        stage.form = detail::make_device_form<Out>(std::move(on_device));
-        return std::move(*this).template then_stage<detail::PendingBatch<F, Out>>(std::move(stage));
+        return std::move(*this).then(std::move(name), std::move(on_cpu),
+                                     detail::BatchKind<Out>{std::move(options.cells), options.full,
+                                                            options.forms == Forms::equivalent,
+                                                            detail::make_device_form<Out>(std::move(on_device))});
     }
 
     /// All results of a parent's children, when the last has ended, also for none: `f(Parent&, batch<In>&) -> Out`.
     template <class Parent, class F>
     [[nodiscard]] auto gather(std::string name, F f) && {
-        return std::move(*this).template then<detail::PendingGather<Parent, F>>(std::move(name), std::move(f));
+        return std::move(*this).then(std::move(name), std::move(f), detail::GatherKind<Parent>{});
     }
 
     /// State that each worker makes for the stage before, on its own thread, when it first needs it: `factory() ->
@@ -154,6 +173,14 @@ public:
     template <class Factory>
     [[nodiscard]] auto local(Factory factory) && {
         auto pending = std::move(pending_).with_local(std::move(factory));
+        return Builder<Root, In, decltype(pending)>(std::move(plan_), std::move(pending));
+    }
+
+    /// State that the stage before borrows for each call, from `pool`, in place of a state of each worker's own; so at
+    /// most as many workers are inside at once. `pool` must outlive the runs.
+    template <class T>
+    [[nodiscard]] auto resource(resources<T>& pool) && {
+        auto pending = std::move(pending_).with_resource(pool);
         return Builder<Root, In, decltype(pending)>(std::move(plan_), std::move(pending));
     }
 
@@ -175,15 +202,12 @@ public:
     }
 
 private:
-    template <class Next, class F>
-    auto then(std::string name, F f) && {
-        return std::move(*this).template then_stage<Next>(Next(std::move(name), std::move(f)));
-    }
-    template <class Next>
-    auto then_stage(Next next) && {
+    template <class F, class Kind>
+    auto then(std::string name, F f, Kind kind) && {
         using Out = typename Pending::template output<In>;
+        using Next = detail::Pending<Kind, F>;
         std::move(pending_).template finish<In>(plan_);
-        return Builder<Root, Out, Next>(std::move(plan_), std::move(next));
+        return Builder<Root, Out, Next>(std::move(plan_), Next{std::move(name), std::move(f), std::move(kind)});
     }
 
     detail::Plan plan_;

@@ -14,12 +14,13 @@ namespace spillway {
 
 struct StageReport {
     std::string name;
+    bool by_key = false;          ///< Its forms are equivalent, not exact: routed by key, never by load.
     std::uint64_t candidates = 0; ///< That went in.
     std::uint64_t calls = 0;      ///< Of the stage's function or, for a stage of single candidates, of groups of them.
     std::uint64_t cpu_cells = 0;  ///< Routed stages with a device: work done by workers, in cells,
     std::uint64_t device_cells = 0; ///< and by devices.
     std::uint64_t device_batches = 0;
-    std::uint64_t device_failures = 0; ///< Batches that went back to the CPUs.
+    std::uint64_t device_failures = 0; ///< Batches that went to the CPUs instead or, where routed by key, were retried.
     std::uint64_t switches = 0;        ///< Between the sides.
     double seconds = 0; ///< CPU-side time inside, all workers together. Sampled where candidates are cheap.
 };

@@ -27,6 +27,7 @@ class Slab;
 namespace spillway::detail {
 
 struct Family;
+struct FamilyChunk;
 
 /// Type-stable: a slot never moves and is never freed while the directory lives, so a stale hint may always look at its
 /// word. All but the atomics belong to the owner that the word names.
@@ -41,20 +42,37 @@ struct alignas(64) Slot {
     std::atomic<std::size_t> charged{0}; ///< Bytes that the governor counts for its payload. Relaxed: as root.
     SpillPlace place;                    ///< On disk, where the word says so.
     Slab* slab = nullptr;                ///< What its payload was allocated from, where a stage asked for one.
+    FamilyChunk* chunk = nullptr;        ///< Where its family holds it; good while the drain has not passed it.
+    std::size_t heap = 0;                ///< Of `charged`: what is not in a slab.
     std::uint32_t index = 0;             ///< Its own place in the directory.
+    bool in_slab = false;                ///< Whether the payload on disk is to go to a slab again.
+    bool arrived = false;                ///< Whether it has counted in `chunk`.
+};
+
+/// Part of a family's entries. Where a stage batches by key, also the members of one batch.
+struct FamilyChunk {
+    /// So many that a source of small candidates allocates seldom, so few that a region's handful of sites wastes
+    /// little.
+    static constexpr std::size_t entries = 30;
+
+    std::array<std::atomic<std::uint32_t>, entries> slots{}; ///< Slot index + 1; 0 is not made yet.
+    std::atomic<FamilyChunk*> next{nullptr};
+    /// Entries that have neither come to the stage that batches by key nor ended before it.
+    std::atomic<std::uint32_t> missing{entries};
+
+    /// True: these were the last. Acquire and release: whoever takes the last sees what every other has left.
+    [[nodiscard]] bool arrive(std::size_t count = 1) noexcept {
+        const auto some = static_cast<std::uint32_t>(count);
+        return missing.fetch_sub(some, std::memory_order_acq_rel) == some;
+    }
 };
 
 /// The children of one parent, or the items of the source. Made by one producer at a time, walked by one drainer at a
 /// time.
 struct Family : Parent {
-    /// So many that a source of small candidates allocates seldom, so few that a region's handful of sites wastes
-    /// little.
-    static constexpr std::size_t chunk_entries = 30;
-
-    struct Chunk {
-        std::array<std::atomic<std::uint32_t>, chunk_entries> slots{}; ///< Slot index + 1; 0 is not made yet.
-        std::atomic<Chunk*> next{nullptr};
-    };
+    using Chunk = FamilyChunk;
+    static constexpr std::size_t chunk_entries = Chunk::entries;
+    static constexpr std::size_t no_stage = ~std::size_t{0};
 
     Family() : first(std::make_unique<Chunk>().release()), last(first) {}
     Family(const Family&) = delete;
@@ -67,11 +85,13 @@ struct Family : Parent {
     void append(Slot& slot) {
         if (last_used == chunk_entries) {
             Chunk* chunk = std::make_unique<Chunk>().release(); // the list owns it: pop_chunk()
+            slot.chunk = chunk;
             chunk->slots[0].store(slot.index + 1, std::memory_order_release);
             last->next.store(chunk, std::memory_order_release);
             last = chunk;
             last_used = 1;
         } else {
+            slot.chunk = last;
             last->slots[last_used++].store(slot.index + 1, std::memory_order_release);
         }
     }
@@ -82,11 +102,12 @@ struct Family : Parent {
         first = walked->next.load(std::memory_order_acquire);
     }
 
-    Slot* parent = nullptr; ///< None for the source's.
-    Key key;                ///< Of the parent.
-    std::uint64_t root = 0; ///< Ordinal of the source item above; of no meaning for the source's own family.
-    std::size_t stage = 0;  ///< The fan-out that makes it.
-    bool gathers = false;   ///< Whether the parent takes its own place again.
+    Slot* parent = nullptr;       ///< None for the source's.
+    Key key;                      ///< Of the parent.
+    std::uint64_t root = 0;       ///< Ordinal of the source item above; of no meaning for the source's own family.
+    std::size_t stage = 0;        ///< The fan-out that makes it.
+    std::size_t keyed = no_stage; ///< The stage on its children's way that batches by key.
+    bool gathers = false;         ///< Whether the parent takes its own place again.
 
     // Producer's.
     bool broken = false; ///< The producer threw: children are missing.

@@ -24,14 +24,14 @@ enum class State : std::uint8_t {
     filling,   ///< Its maker is constructing the payload.
     ready,     ///< Anyone may claim it for its stage; one hint for this version is in that stage's queue.
     claimed,   ///< A worker or a feeder has it.
-    parked,    ///< Its last stage is done; it waits for its turn in the order.
+    parked,    ///< It waits for its turn in the order or, before a stage that batches by key, for its batch.
     spilling,  ///< Being written to disk, out of ready or parked.
     loading,   ///< Being read back by its claimer.
     expanded,  ///< A parent whose children stand in the order in its place.
     gathering, ///< A parent that takes its own place again once all its children have ended.
     dropped,   ///< Ended without a result: a stage filtered it out.
     failed,    ///< Ended without a result: a stage threw and the run goes on.
-    done,      ///< The sink has it.
+    done,      ///< Taken out of parked; the sink has it, or its batch is being put together.
 };
 
 /// Where a candidate's payload is.
@@ -83,7 +83,8 @@ public:
     /// Filling -> Claimed, when its maker carries it on itself.
     void carry(std::uint16_t owner) noexcept { store({version(), 0, State::claimed, Place::memory, owner}); }
 
-    /// Filling, Claimed or Spilling -> Ready. Release: pairs with the acquire of try_claim(). The caller owes one hint.
+    /// Filling, Claimed, Spilling or Done -> Ready. Release: pairs with the acquire of try_claim(). The caller owes one
+    /// hint.
     [[nodiscard]] std::uint32_t publish(std::uint8_t stage, Place place) noexcept {
         const std::uint32_t next = version() + 1;
         store({next, stage, State::ready, place, 0});
@@ -91,8 +92,10 @@ public:
     }
 
     /// Claimed or Spilling -> Parked. Release: pairs with the acquire of try_take() and peek(). The caller owes one
-    /// drain.
-    void park(Place place) noexcept { store({version(), last_stage, State::parked, place, 0}); }
+    /// drain. With a stage it waits for the others of its batch there, not for its turn in the order.
+    void park(Place place, std::uint8_t stage = last_stage) noexcept {
+        store({version(), stage, State::parked, place, 0});
+    }
 
     /// Claimed -> Expanded, Gathering, Dropped or Failed. Release, as park().
     void settle(State state) noexcept { store({version(), last_stage, state, Place::memory, 0}); }
@@ -126,7 +129,7 @@ public:
         return exchange(seen.packed(), next);
     }
 
-    /// Parked, exactly as seen -> Done (the drainer, or a gather that collects its children).
+    /// Parked, exactly as seen -> Done (the drainer, a gather that collects its children, or whoever takes a batch).
     [[nodiscard]] bool try_take(const StateWord& seen, std::uint16_t owner) noexcept {
         if (seen.state != State::parked) return false;
         StateWord next = seen;

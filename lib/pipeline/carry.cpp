@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <limits>
 #include <thread>
+#include <utility>
 
 namespace spillway::detail {
 namespace {
@@ -37,24 +39,33 @@ std::size_t Core::carry_size(std::size_t stage) const noexcept {
     return std::clamp<std::size_t>(group_nanoseconds / cost, 1, most_carried);
 }
 
-bool Core::may_enter(std::size_t stage) noexcept {
-    const std::size_t limit = plan_.stages[stage]->limit;
-    if (limit == 0) return true;
+bool Core::may_enter(SeatState& seat, std::size_t stage) noexcept {
+    const Stage& what = *plan_.stages[stage];
     // Acquire: pairs with step_out(), so that a stage of limit 1 sees what its last visitor wrote.
-    if (points_[stage].inside.fetch_add(1, std::memory_order_acquire) < limit) return true;
-    points_[stage].inside.fetch_sub(1, std::memory_order_release);
+    if (what.limit > 0 && points_[stage].inside.fetch_add(1, std::memory_order_acquire) >= what.limit) {
+        points_[stage].inside.fetch_sub(1, std::memory_order_release);
+        return false;
+    }
+    if (what.lender == nullptr || (seat.lent[stage] = what.lender->try_borrow()) != nullptr) return true;
+    if (what.limit > 0) points_[stage].inside.fetch_sub(1, std::memory_order_release);
     return false;
 }
 
-void Core::step_out(std::size_t stage) noexcept {
-    if (plan_.stages[stage]->limit == 0) return;
-    points_[stage].inside.fetch_sub(1, std::memory_order_release);
-    // Whoever found the stage full went away. The notify fences first: if a worker is asleep by then, it is woken to
-    // look again.
-    if (points_[stage].queue.backlog() > 0) workers_.notify(1);
+void Core::step_out(SeatState& seat, std::size_t stage) noexcept {
+    const Stage& what = *plan_.stages[stage];
+    if (what.limit == 0 && what.lender == nullptr) return;
+    if (what.lender != nullptr) what.lender->give_back(std::exchange(seat.lent[stage], nullptr));
+    if (what.limit > 0) points_[stage].inside.fetch_sub(1, std::memory_order_release);
+    // Whoever found the stage full, or the things lent, went away. The notify fences first: if a worker is asleep by
+    // then, it is woken to look again.
+    for (std::size_t i = 0; i < sink_; ++i) {
+        const bool freed = i == stage || (what.lender != nullptr && plan_.stages[i]->lender == what.lender);
+        if (freed && points_[i].backlog() > 0) workers_.notify(1);
+    }
 }
 
 bool Core::may_open() noexcept {
+    if (opened_.load(std::memory_order_relaxed) < needed_.load(std::memory_order_relaxed)) return true;
     const std::uint64_t open = opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed);
     if (open == 0) return true; // the head itself has not been made yet: it gets through whatever the memory
     if (open >= window_ || governor_.verdict() == Verdict::hold) {
@@ -78,6 +89,7 @@ bool Core::may_open() noexcept {
 
 Local* Core::local(SeatState& seat, std::size_t stage) {
     if (!plan_.stages[stage]->has_local) return nullptr;
+    if (plan_.stages[stage]->lender != nullptr) return seat.lent[stage];
     std::unique_ptr<Local>& mine = seat.locals[stage];
     if (mine == nullptr) mine = plan_.stages[stage]->make_local();
     return mine.get();
@@ -114,6 +126,7 @@ bool Core::work(SeatState& seat) {
             if (Slot* head = drain(seat, true)) {
                 seat.carried.assign(1, head);
                 const std::size_t stage = head->word.peek().stage;
+                if (plan_.stages[stage]->by_key) collect(seat);
                 carry(seat, stage, true);
                 return true;
             }
@@ -131,7 +144,7 @@ bool Core::work(SeatState& seat) {
             return true;
     }
     for (std::size_t stage = sink_; stage-- > 0;) {
-        if (points_[stage].queue.backlog() > 0 && take(seat, stage, false)) return true;
+        if (points_[stage].backlog() > 0 && take(seat, stage, false)) return true;
     }
     for (std::size_t stage = sink_; stage-- > 0;) {
         // Whatever is queued already: only a stage that is not ours to enter keeps us from it, so running ahead is all
@@ -140,7 +153,7 @@ bool Core::work(SeatState& seat) {
     }
     if (pull(seat)) return true;
     for (std::size_t stage = sink_; stage-- > 0;) {
-        if (plan_.stages[stage]->kind == Kind::batch && points_[stage].queue.backlog() > 0 && take(seat, stage, true))
+        if (plan_.stages[stage]->kind == Kind::batch && points_[stage].backlog() > 0 && take(seat, stage, true))
             return true;
     }
     return false;
@@ -183,9 +196,7 @@ bool Core::pull(SeatState& seat) {
         last = made < wanted;
         for (std::size_t i = 0; i < made; ++i) {
             Slot& slot = *seat.carried[i];
-            slot.family = &root_;
-            slot.ordinal = root_.produced++;
-            slot.root.store(slot.ordinal, std::memory_order_relaxed);
+            adopt(slot, root_, root_.produced);
             slot.word.carry(seat.index);
             root_.append(slot);
         }
@@ -194,7 +205,7 @@ bool Core::pull(SeatState& seat) {
         opened_.fetch_add(made, std::memory_order_relaxed);
         if (last) {
             source_done_.store(true, std::memory_order_relaxed);
-            root_.closed.store(true, std::memory_order_release);
+            close(root_);
         }
     }
     seat.candidates += made;
@@ -244,9 +255,7 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
     seat.stages[stage].nanoseconds += between(start, Clock::now());
     for (std::size_t i = 0; i < made; ++i) {
         Slot& slot = *seat.carried[i];
-        slot.family = &family;
-        slot.ordinal = family.produced++;
-        slot.root.store(family.root, std::memory_order_relaxed);
+        adopt(slot, family, family.root);
         slot.word.carry(seat.index);
     }
     for (std::size_t i = made; i < wanted; ++i) free_slot(seat, *seat.carried[i]);
@@ -285,8 +294,7 @@ void Core::close_family(SeatState& seat, Growing growing) {
     if (!gathers && !family.broken) note_family(seat, family);
     if (!plan_.stages[family.stage]->keeps_parent) family.payload.reset();
     unpin(seat, &family);
-    // Release: pairs with the drain's acquire, so that whoever sees the end sees every entry before it.
-    family.closed.store(true, std::memory_order_release);
+    close(family);
     if (gathers) {
         seat.ended.push_back(&family);
     } else {
@@ -305,6 +313,7 @@ void Core::expand(SeatState& seat, std::size_t stage) {
     family->root = slot.root.load(std::memory_order_relaxed);
     family->stage = stage;
     family->gathers = plan_.stages[stage]->gathers;
+    family->keyed = keyed_[stage];
     Item item{&slot.payload, Outcome::kept, &slot};
     std::unique_ptr<Expansion> expansion;
     ++seat.stages[stage].candidates;
@@ -337,6 +346,8 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     StagePoint& point = points_[stage];
     Stage& what = *plan_.stages[stage];
     if (!can_take_in(seat, stage)) return false;
+    if (what.by_key) return take_by_key(seat, stage);
+    if (point.given_back.backlog() > 0 && take_given_back(seat, stage)) return true;
     std::size_t wanted = carry_size(stage);
     if (what.kind == Kind::fan_out) wanted = 1;
     if (what.kind == Kind::batch) {
@@ -347,15 +358,13 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     std::size_t full = what.batch_cells;
     if (what.kind == Kind::batch && routers_[stage] != nullptr) {
         // While devices take batches, what their staging holds is theirs.
-        const auto queued =
-            static_cast<std::size_t>(std::max<std::int64_t>(point.cells.load(std::memory_order_relaxed), 0));
-        const Waiting waiting{.cells = queued,
+        const Waiting waiting{.cells = point.queued_cells(),
                               .staging = feeders_.size() * Feeder::lanes_a_device * full,
                               .idle_workers = workers_.idle()};
         full = std::min(full, routers_[stage]->cells_worker_may_take(waiting, partial));
         if (full == 0) return false;
     }
-    if (!may_enter(stage)) return false;
+    if (!may_enter(seat, stage)) return false;
     seat.carried.clear();
     std::size_t cells = 0;
     std::array<Hint, most_carried> hints;
@@ -370,7 +379,24 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
         if (what.kind == Kind::batch && cells >= full) break;
     }
     if (seat.carried.empty()) {
-        step_out(stage);
+        step_out(seat, stage);
+        return false;
+    }
+    carry(seat, stage, true);
+    return true;
+}
+
+/// What a device failed at: done here, however little it is.
+bool Core::take_given_back(SeatState& seat, std::size_t stage) {
+    if (!may_enter(seat, stage)) return false;
+    seat.carried.clear();
+    std::size_t cells = 0;
+    Hint hint;
+    while (cells < plan_.stages[stage]->batch_cells && points_[stage].given_back.take({&hint, 1}) == 1) {
+        if (claim(seat, hint, stage)) cells += plan_.stages[stage]->cells(seat.carried.back()->payload);
+    }
+    if (seat.carried.empty()) {
+        step_out(seat, stage);
         return false;
     }
     carry(seat, stage, true);
@@ -391,7 +417,7 @@ bool Core::claim(SeatState& seat, const Hint& hint, std::size_t stage) {
         return false;
     }
     const Stage& what = *plan_.stages[stage];
-    if (what.kind == Kind::batch) {
+    if (what.kind == Kind::batch && !what.by_key) {
         points_[stage].cells.fetch_sub(static_cast<std::int64_t>(what.cells(slot.payload)), std::memory_order_relaxed);
     }
     seat.carried.push_back(&slot);
@@ -406,9 +432,14 @@ void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells
     std::size_t room = bytes > form.header_bytes() ? bytes - form.header_bytes() : 0;
     std::vector<Slot*> too_large;
     Hint hint;
+    const bool by_key = plan_.stages[stage]->by_key;
     while (cells > 0 && seat.carried.size() < most_batched &&
            points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
         if (!claim(seat, hint, stage)) continue;
+        if (by_key) {
+            collect(seat);
+            return;
+        }
         Slot& slot = *seat.carried.back();
         const std::size_t need = form.overlaps ? form.bytes(slot.payload) : 0;
         if (need > room) {
@@ -432,6 +463,27 @@ void Core::hand_on(SeatState& seat, std::size_t stage) {
     }
     count_ended(seat);
     hand_over_notes(seat);
+}
+
+/// seat.carried are as a device found them: to the workers, past the queue that devices take from.
+void Core::hand_to_workers(SeatState& seat, std::size_t stage) {
+    make_ready(seat, seat.carried, stage);
+    for (const Hint& hint : seat.hints) points_[stage].given_back.push(hint);
+    workers_.notify(seat.hints.size());
+}
+
+/// Cells that this stage will still have to do: what is queued, and what the source is expected to bring.
+std::size_t Core::cells_remaining(std::size_t stage) const noexcept {
+    constexpr std::size_t plenty = std::numeric_limits<std::size_t>::max() / 4;
+    const std::size_t queued = points_[stage].queued_cells();
+    if (source_done_.load(std::memory_order_relaxed)) return queued;
+    const std::uint64_t opened = opened_.load(std::memory_order_relaxed);
+    const std::uint64_t expected = plan_.source != nullptr ? plan_.source->size() : 0;
+    if (expected == 0 || opened == 0) return plenty; // a source of unknown length is work
+    const double each =
+        static_cast<double>(points_[stage].cells_seen.load(std::memory_order_relaxed)) / static_cast<double>(opened);
+    const double coming = each * static_cast<double>(expected - std::min(opened, expected));
+    return queued + static_cast<std::size_t>(std::min(coming, static_cast<double>(plenty)));
 }
 
 bool Core::run_stage(SeatState& seat, std::size_t stage) {
@@ -489,7 +541,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
             } else {
                 expand(seat, stage);
             }
-            if (inside) step_out(stage);
+            if (inside) step_out(seat, stage);
             break;
         }
         if (what.kind == Kind::gather) {
@@ -506,7 +558,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
         if (routers_[stage] != nullptr)
             routers_[stage]->record_cpu(cells, std::chrono::nanoseconds(between(entered, left)));
         entered = left;
-        if (inside) step_out(stage);
+        if (inside) step_out(seat, stage);
         if (!some) break;
         // After a batch the road forks: what is more than a group is for others.
         const std::size_t group = carry_size(stage + 1);
@@ -533,17 +585,37 @@ void Core::hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place
     const Hint hint{slot.index, slot.word.publish(static_cast<std::uint8_t>(stage), place)};
     points_[stage].queue.push(*seat.tokens[stage], {&hint, 1});
     workers_.notify(1);
-    if (routers_[stage] != nullptr) points_[stage].device_work.notify_all();
+    if (points_[stage].fed) points_[stage].device_work.notify_all();
+}
+
+/// A new member of the family; it is appended next.
+void Core::adopt(Slot& slot, Family& family, std::uint64_t root) noexcept {
+    slot.family = &family;
+    slot.ordinal = family.produced++;
+    slot.arrived = false;
+    slot.root.store(root, std::memory_order_relaxed);
 }
 
 void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage) {
+    if (plan_.stages[stage]->by_key) {
+        arrive(seat, slots, stage);
+        return;
+    }
+    make_ready(seat, slots, stage);
+    points_[stage].queue.push(*seat.tokens[stage], seat.hints);
+    workers_.notify(seat.hints.size());
+    if (points_[stage].fed) points_[stage].device_work.notify_all();
+}
+
+/// Into Ready, on disk where memory is short; seat.hints are owed to a queue then.
+void Core::make_ready(SeatState& seat, std::span<Slot* const> slots, std::size_t stage) {
     const Stage& what = *plan_.stages[stage];
-    std::vector<Hint>& hints = seat.hints;
-    hints.clear();
+    seat.hints.clear();
     for (Slot* slot : slots) {
         if (what.kind == Kind::batch) {
-            points_[stage].cells.fetch_add(static_cast<std::int64_t>(what.cells(slot->payload)),
-                                           std::memory_order_relaxed);
+            const std::size_t cells = what.cells(slot->payload);
+            points_[stage].cells.fetch_add(static_cast<std::int64_t>(cells), std::memory_order_relaxed);
+            if (routers_[stage] != nullptr) points_[stage].cells_seen.fetch_add(cells, std::memory_order_relaxed);
         }
         charge(seat, *slot);
         const bool spill = slot->charged.load(std::memory_order_relaxed) > 0 && governor_.verdict() != Verdict::run &&
@@ -551,11 +623,8 @@ void Core::publish(SeatState& seat, std::span<Slot* const> slots, std::size_t st
         unpin(seat, slot->family); // before the step: after it the candidate may end elsewhere, and its family with it
         const std::uint32_t version =
             slot->word.publish(static_cast<std::uint8_t>(stage), spill ? Place::disk : Place::memory);
-        hints.push_back({slot->index, version});
+        seat.hints.push_back({slot->index, version});
     }
-    points_[stage].queue.push(*seat.tokens[stage], hints);
-    workers_.notify(hints.size());
-    if (routers_[stage] != nullptr) points_[stage].device_work.notify_all();
 }
 
 } // namespace spillway::detail

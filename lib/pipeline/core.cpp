@@ -16,6 +16,7 @@ constexpr std::size_t most_open_items = 1U << 16U; // beyond this, running ahead
 constexpr auto trim_period =
     std::chrono::milliseconds(200); // giving pages back costs milliseconds, and they are wanted again
 constexpr auto progress_period = std::chrono::milliseconds(500);
+constexpr std::uint64_t least_spill_buffer = std::uint64_t{72} << 10U; // of a seat: see SegmentShape
 
 PoolOptions pool_options(const Options& options) {
     PoolOptions pool;
@@ -34,14 +35,23 @@ void Stage::gather(Item&, Parent&, std::span<Item>, Local*, Run&) {}
 void Stage::end(const Key&) {}
 
 SeatState::SeatState(Directory& directory, std::vector<StagePoint>& points, std::uint16_t seat)
-    : index(seat), free(directory), growing(points.size()), locals(points.size()), stages(points.size()), random(seat) {
+    : index(seat), free(directory), growing(points.size()), locals(points.size()), lent(points.size()),
+      stages(points.size()), random(seat) {
     for (StagePoint& point : points) tokens.push_back(std::make_unique<HintQueue::Tokens>(point.queue));
 }
 
 Core::Core(Plan& plan, Pool& pool, const Options& options)
     : plan_(plan), pool_(pool), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
-      on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1), points_(plan.stages.size()),
-      seats_(Workers::max_seats), routers_(plan.stages.size()), stop_(options.stop) {
+      on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1),
+      regions_(RegionOptions{.on_commit =
+                                 [this](std::int64_t bytes) {
+                                     if (bytes > 0) {
+                                         governor_.charge(static_cast<std::uint64_t>(bytes));
+                                     } else {
+                                         governor_.release(static_cast<std::uint64_t>(-bytes));
+                                     }
+                                 }}),
+      points_(plan.stages.size()), seats_(Workers::max_seats), routers_(plan.stages.size()), stop_(options.stop) {
     workers_.check_process();
     if (plan.stages.empty() || plan.stages.back()->kind != Kind::sink) {
         throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order() or each()");
@@ -53,7 +63,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     std::size_t depth = 1;
     for (std::size_t i = 0; i < plan.stages.size(); ++i) {
         Stage& stage = *plan.stages[i];
-        points_[i].forks = stage.kind == Kind::batch || stage.limit > 0;
+        points_[i].forks = stage.kind == Kind::batch || stage.limit > 0 || stage.lender != nullptr;
         if (stage.kind == Kind::fan_out) {
             open_fan_outs.push_back(i);
             if (++depth > max_key_depth)
@@ -74,11 +84,16 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
             --depth;
         }
     }
+    find_keyed_stages();
     window_ = options.open_items != 0 ? options.open_items : most_open_items;
     // Exact enough for the marks even with every seat at its step, and the governor's counter is not contended.
     told_bytes_ = static_cast<std::int64_t>(std::clamp<std::uint64_t>(governor_.budget() / 1024, 1024, 256 * 1024));
     priority = options.priority;
     open_store(options);
+    // The head gets through in whatever memory, but the tables and buffers that every run has must fit.
+    const std::uint64_t least =
+        Directory::chunk_slots * sizeof(Slot) + (store_ != nullptr ? workers_.max_threads() * least_spill_buffer : 0);
+    governor_.set_floor(std::max(least, governor_.floor()));
     start_feeders(options);
     order_.push_back({&root_, 0});
     start_journal(options);
@@ -95,11 +110,15 @@ Core::~Core() {
 }
 
 void Core::open_store(const Options& options) {
-    const auto seats = static_cast<unsigned>(Workers::max_seats);
+    const auto open = [&](const SpillOptions& where) {
+        SegmentShape shape; // with buffers that are a small part of the budget
+        const std::uint64_t share = governor_.budget() / (16 * workers_.max_threads());
+        shape.buffer = std::clamp(share, least_spill_buffer, shape.buffer);
+        store_ = std::make_unique<SpillStore>(where, static_cast<unsigned>(Workers::max_seats),
+                                              where.files != nullptr ? where.files : system_files(), shape);
+    };
     if (options.spill) {
-        const SpillOptions& spill = *options.spill;
-        if (spill.directory.empty()) return;
-        store_ = std::make_unique<SpillStore>(spill, seats, spill.files != nullptr ? spill.files : system_files());
+        if (!options.spill->directory.empty()) open(*options.spill);
         return;
     }
     const char* wish = std::getenv("TMPDIR");
@@ -108,8 +127,7 @@ void Core::open_store(const Options& options) {
          {std::string(wish != nullptr ? wish : ""), std::string("/var/tmp"), std::string("/tmp")}) {
         if (directory.empty()) continue;
         try {
-            store_ = std::make_unique<SpillStore>(
-                SpillOptions{.directory = directory, .disk_limit = 0, .allow_tmpfs = false}, seats);
+            open({.directory = directory, .disk_limit = 0, .allow_tmpfs = false});
             return;
         } catch (const Error& error) {
             refusal = error.what();
@@ -126,7 +144,13 @@ SeatState& Core::seat_for(std::uint16_t index) {
 
 void Core::start_feeders(const Options& options) {
     if (options.router.gpu == Gpu::off) return;
-    std::uint16_t seat = Workers::worker_seats;
+    std::uint16_t next_seat = Workers::worker_seats;
+    const auto add = [&](std::size_t stage, std::size_t device) {
+        if (next_seat == Workers::max_seats)
+            throw Error(ErrorCode::usage, "running " + plan_.name, "", "more than 64 devices and routed stages");
+        feeders_.push_back(
+            std::make_unique<Feeder>(*this, stage, device, options.devices[device], next_seat++, options.router));
+    };
     for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) {
         if (plan_.stages[stage]->device_form() == nullptr) continue;
         if (options.devices.empty()) {
@@ -134,14 +158,15 @@ void Core::start_feeders(const Options& options) {
             throw Error(ErrorCode::usage, "running " + plan_.name, plan_.stages[stage]->name,
                         "a device is required, and none was given");
         }
+        points_[stage].fed = true;
+        if (plan_.stages[stage]->by_key) { // by key, whatever the load; and of several devices one, so that it repeats
+            add(stage, 0);
+            continue;
+        }
         RouterOptions router = options.router;
         router.tile_cells = std::max<std::size_t>(plan_.stages[stage]->batch_cells / 4, 1);
         routers_[stage] = std::make_unique<Router>(router, options.devices.size());
-        for (std::size_t i = 0; i < options.devices.size(); ++i) {
-            if (seat == Workers::max_seats)
-                throw Error(ErrorCode::usage, "running " + plan_.name, "", "more than 64 devices and routed stages");
-            feeders_.push_back(std::make_unique<Feeder>(*this, stage, i, options.devices[i], seat++));
-        }
+        for (std::size_t i = 0; i < options.devices.size(); ++i) add(stage, i);
     }
 }
 
@@ -251,28 +276,34 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
             host_slots_.give(slot);
             throw;
         }
-        slot.family = &root_;
-        slot.ordinal = root_.produced++;
-        slot.root.store(slot.ordinal, std::memory_order_relaxed);
+        adopt(slot, root_, root_.produced);
         const PayloadType& type = *slot.payload.type();
         const std::size_t bytes = type.plain ? 0 : type.footprint(slot.payload.object());
         slot.charged.store(bytes, std::memory_order_relaxed);
+        slot.heap = bytes;
         if (bytes > 0) governor_.charge(bytes);
-        if (plan_.stages[0]->kind == Kind::batch) {
+        const bool waits = root_.keyed == 0;
+        if (plan_.stages[0]->kind == Kind::batch && !waits) {
             points_[0].cells.fetch_add(static_cast<std::int64_t>(plan_.stages[0]->cells(slot.payload)),
                                        std::memory_order_relaxed);
         }
         root_.append(slot);
         opened_.fetch_add(1, std::memory_order_relaxed);
         const bool to_sink = sink_ == 0;
-        if (to_sink) {
+        if (waits) {
+            FamilyChunk& chunk = *slot.chunk;
+            slot.arrived = true;
+            slot.word.park(Place::memory, 0);
+            if (bytes > 0) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+            if (chunk.arrive()) complete(root_, chunk, nullptr);
+        } else if (to_sink) {
             slot.word.park(Place::memory);
         } else {
             hint = {slot.index, slot.word.publish(0, Place::memory)};
         }
         if (to_sink) drain_wanted_.exchange(true, std::memory_order_release);
     }
-    if (sink_ != 0) {
+    if (sink_ != 0 && root_.keyed != 0) {
         try {
             points_[0].queue.push(hint);
         } catch (const std::bad_alloc&) {
@@ -280,7 +311,7 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
                    {}); // its place would never be passed
             return false;
         }
-        if (routers_[0] != nullptr) points_[0].device_work.notify_all();
+        if (points_[0].fed) points_[0].device_work.notify_all();
     }
     workers_.notify(1);
     return true;
@@ -288,8 +319,7 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
 
 void Core::close() {
     while (pulling_.exchange(true, std::memory_order_acquire)) StandardAtomics::pause();
-    source_done_.store(true, std::memory_order_relaxed);
-    root_.closed.store(true, std::memory_order_release);
+    if (!source_done_.exchange(true, std::memory_order_relaxed)) close(root_);
     pulling_.store(false, std::memory_order_release);
     request_drain();
 }
@@ -308,14 +338,14 @@ Progress Core::progress() const {
 void Core::tick() noexcept {
     governor_.tick(Clock::now());
     room_.notify_all(); // memory may have come free without any candidate's doing
-    const std::uint64_t table = directory_.bytes();
+    const std::uint64_t table = directory_.bytes() + (store_ != nullptr ? store_->buffered() : 0);
     governor_.charge(table -
                      table_charged_.exchange(table, std::memory_order_relaxed)); // one ticks at a time; it only grows
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
     std::int64_t trim_due = next_trim_.load(std::memory_order_relaxed);
     const std::int64_t next_trim = now + std::chrono::nanoseconds(trim_period).count();
-    if (waits_for_memory() && now >= trim_due &&
+    if (!over() && governor_.verdict() == Verdict::hold && now >= trim_due &&
         next_trim_.compare_exchange_strong(trim_due, next_trim, std::memory_order_relaxed)) {
         regions_.trim(0);
         give_back_free_memory();
@@ -327,8 +357,14 @@ void Core::tick() noexcept {
         on_progress_(progress());
 }
 
-bool Core::waits_for_memory() noexcept {
-    return !over() && governor_.verdict() == Verdict::hold;
+bool Core::waits_for_others() noexcept {
+    if (over()) return false;
+    if (governor_.verdict() == Verdict::hold) return true;
+    for (std::size_t stage = 0; stage < sink_; ++stage) {
+        // Another pool's pipeline may have it, and does not know whom to wake.
+        if (plan_.stages[stage]->lender != nullptr && points_[stage].backlog() > 0) return true;
+    }
+    return false;
 }
 
 bool Core::could_use_more() const noexcept {
@@ -338,7 +374,7 @@ bool Core::could_use_more() const noexcept {
         return true;
     const auto threads = static_cast<std::int64_t>(workers_.threads());
     return std::any_of(points_.begin(), points_.end(),
-                       [&](const StagePoint& point) { return point.queue.backlog() > threads; });
+                       [&](const StagePoint& point) { return point.backlog() > threads; });
 }
 
 bool Core::holds(const Seat& seat) const noexcept {
@@ -352,6 +388,9 @@ void Core::leave(Seat& seat) noexcept {
     if (state == nullptr) return;
     for (Growing& growing : state->growing) growing.expansion.reset();
     for (std::unique_ptr<Local>& local : state->locals) local.reset();
+    for (std::size_t i = 0; i < sink_; ++i) { // what an exception left behind
+        if (state->lent[i] != nullptr) plan_.stages[i]->lender->give_back(state->lent[i]);
+    }
     fold(*state);
     state.reset();
 }
@@ -369,15 +408,30 @@ void Core::fold(SeatState& seat) {
     report_.failed += seat.failed;
     report_.stages.resize(plan_.stages.size());
     for (std::size_t i = 0; i < seat.stages.size(); ++i) {
+        report_.stages[i].device_cells += seat.stages[i].device_cells;
+        report_.stages[i].device_batches += seat.stages[i].device_batches;
+        report_.stages[i].device_failures += seat.stages[i].device_failures;
         report_.stages[i].candidates += seat.stages[i].candidates;
         report_.stages[i].calls += seat.stages[i].calls;
         report_.stages[i].seconds += static_cast<double>(seat.stages[i].nanoseconds) * 1e-9;
     }
 }
 
+void Core::help() {
+    workers_.join(*this, [this] { return over(); });
+}
+
+void Core::begin_blocking() {
+    workers_.begin_blocking();
+}
+
+void Core::end_blocking() noexcept {
+    workers_.end_blocking();
+}
+
 Report Core::finish() {
     if (workers_.is_worker()) {
-        workers_.join(*this, [this] { return over(); });
+        help();
     } else {
         while (!over()) {
             const auto ticket = done_.prepare_wait();
@@ -411,6 +465,7 @@ Report Core::finish() {
     report_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     for (std::size_t i = 0; i < report_.stages.size(); ++i) {
         report_.stages[i].name = plan_.stages[i]->name;
+        report_.stages[i].by_key = plan_.stages[i]->by_key;
         if (routers_[i] == nullptr) continue;
         const RouterReport routing = routers_[i]->report();
         report_.stages[i].cpu_cells = routing.cpu_cells;
@@ -438,7 +493,8 @@ void Core::take_down() {
         if (word.state == State::free) continue;
         if (slot.children != nullptr) families.push_back(slot.children);
         if (word.place == Place::disk && store_ != nullptr) store_->release(slot.place);
-        charged += slot.charged.exchange(0, std::memory_order_relaxed);
+        charged += std::exchange(slot.heap, 0);
+        slot.charged.store(0, std::memory_order_relaxed);
         slot.payload.reset();
         const std::unique_ptr<Slab> slab(std::exchange(slot.slab, nullptr));
         slot.word.release();
@@ -472,6 +528,9 @@ void RunHandle::cancel() {
 }
 Progress RunHandle::progress() const {
     return core_->progress();
+}
+void RunHandle::help() {
+    core_->help();
 }
 Report RunHandle::wait() {
     return core_->finish();

@@ -4,8 +4,8 @@
 //
 // A worker carries candidates depth-first and queues them only where the road forks: before a batched or limited stage,
 // after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
-// a time does. Files: core.cpp start and end; carry.cpp the way through the stages; order.cpp the drain, families and
-// gathers; memory.cpp charging, spilling, restoring; resume.cpp the journal.
+// a time does. Files: core.cpp start and end; carry.cpp the way through the stages; keyed.cpp batches by key; order.cpp
+// the drain, families and gathers; memory.cpp charging, spilling, restoring; resume.cpp the journal.
 #pragma once
 
 #include "directory/directory.hpp"
@@ -19,6 +19,7 @@
 #include "spillway/detail/stage.hpp"
 #include "spillway/region.hpp"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <memory>
@@ -32,11 +33,21 @@ namespace spillway::detail {
 /// Where candidates wait for a stage, and what the stage has cost so far.
 struct StagePoint {
     HintQueue queue;
+    HintQueue given_back;                                        ///< What a device failed at: for workers only.
     alignas(cache_line_pair) std::atomic<std::int64_t> cells{0}; ///< batch: cost of what is queued.
+    std::atomic<std::uint64_t> cells_seen{0};                    ///< Routed: cost of what was ever queued.
     std::atomic<std::uint32_t> inside{0};                        ///< limit: workers inside.
     std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
     EventCount<> device_work;                  ///< Feeders that have nothing to take.
     bool forks = false; ///< Whether a candidate that comes here is queued rather than carried on.
+    bool fed = false;   ///< Whether feeders take from the queue.
+
+    /// Hints that workers may take.
+    [[nodiscard]] std::int64_t backlog() const noexcept { return queue.backlog() + given_back.backlog(); }
+    /// Cells that are queued. As for the queue itself, only about.
+    [[nodiscard]] std::size_t queued_cells() const noexcept {
+        return static_cast<std::size_t>(std::max<std::int64_t>(cells.load(std::memory_order_relaxed), 0));
+    }
 };
 
 /// A fan-out going on at a seat: its coroutine may hold on to the seat's local state, so no other seat resumes it.
@@ -48,6 +59,7 @@ struct Growing {
 struct StageTally {
     std::uint64_t candidates = 0, calls = 0;
     std::uint64_t nanoseconds = 0;
+    std::uint64_t device_cells = 0, device_batches = 0, device_failures = 0; ///< Where it is routed by key.
 };
 
 /// What one seat has of a run. Touched by the seat's thread only.
@@ -59,6 +71,7 @@ struct SeatState {
     std::vector<std::unique_ptr<HintQueue::Tokens>> tokens;
     std::vector<Growing> growing;               ///< By stage. Destroyed before locals, which it may look into.
     std::vector<std::unique_ptr<Local>> locals; ///< By stage.
+    std::vector<Local*> lent;                   ///< By stage: what it has borrowed while inside.
     std::vector<std::unique_ptr<Slab>> slabs;   ///< Empty ones, for reuse.
     std::vector<std::byte> buffer;              ///< For encoding and decoding.
     std::vector<Item> items;
@@ -84,6 +97,8 @@ public:
     void close();
     void cancel();
     [[nodiscard]] Progress progress() const;
+    /// Works from the calling thread until the end.
+    void help();
     /// Waits for the end, takes everything down, and reports or throws.
     Report finish();
 
@@ -92,7 +107,7 @@ public:
     void leave(Seat& seat) noexcept override;
     [[nodiscard]] bool holds(const Seat& seat) const noexcept override;
     void tick() noexcept override;
-    [[nodiscard]] bool waits_for_memory() noexcept override;
+    [[nodiscard]] bool waits_for_others() noexcept override;
     [[nodiscard]] bool could_use_more() const noexcept override;
 
     // Run
@@ -100,6 +115,8 @@ public:
     [[nodiscard]] std::pmr::memory_resource& memory(const Item& item) override;
     [[nodiscard]] bool stopping() const noexcept override { return stopping_.load(std::memory_order_relaxed); }
     void fail(Item& item) override;
+    void begin_blocking() override;
+    void end_blocking() noexcept override;
 
 private:
     friend class Feeder;
@@ -121,22 +138,36 @@ private:
     bool pull(SeatState& seat);
     bool pump(SeatState& seat, std::size_t stage);
     bool take(SeatState& seat, std::size_t stage, bool partial);
+    bool take_given_back(SeatState& seat, std::size_t stage);
     void carry(SeatState& seat, std::size_t stage, bool inside);
     bool run_stage(SeatState& seat, std::size_t stage);
     bool claim(SeatState& seat, const Hint& hint, std::size_t stage);
     void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
                          const DeviceForm& form);
     void hand_on(SeatState& seat, std::size_t stage);
+    void hand_to_workers(SeatState& seat, std::size_t stage);
+    [[nodiscard]] std::size_t cells_remaining(std::size_t stage) const noexcept;
     void expand(SeatState& seat, std::size_t stage);
     void close_family(SeatState& seat, Growing growing);
+    void adopt(Slot& slot, Family& family, std::uint64_t root) noexcept;
     void publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
+    void make_ready(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
     void hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place);
     [[nodiscard]] std::size_t carry_size(std::size_t stage) const noexcept;
-    [[nodiscard]] bool may_enter(std::size_t stage) noexcept;
-    void step_out(std::size_t stage) noexcept;
+    [[nodiscard]] bool may_enter(SeatState& seat, std::size_t stage) noexcept;
+    void step_out(SeatState& seat, std::size_t stage) noexcept;
     [[nodiscard]] bool may_open() noexcept;
     [[nodiscard]] Local* local(SeatState& seat, std::size_t stage);
     [[nodiscard]] bool can_take_in(SeatState& seat, std::size_t stage) const noexcept;
+
+    // keyed.cpp
+    void find_keyed_stages();
+    void arrive(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
+    [[nodiscard]] bool ends_before(Slot& slot) noexcept;
+    void complete(Family& family, FamilyChunk& chunk, const Slot* ending);
+    void close(Family& family);
+    void collect(SeatState& seat);
+    bool take_by_key(SeatState& seat, std::size_t stage);
 
     // order.cpp
     void park(SeatState& seat);
@@ -218,12 +249,14 @@ private:
     bool nested_gathers_ = false;
     std::atomic<bool> pressed_{false};             // the head waits for a fan-out that others are in the middle of
     std::atomic<const Family*> starving_{nullptr}; // the family whose next entry the drain waits for
+    std::vector<std::size_t> keyed_;               // by fan-out: the stage on its children's way that batches by key
+    std::atomic<std::uint64_t> needed_{0};         // source items, room or not: the head's batch is made of them
 
     alignas(cache_line_pair) std::atomic<bool> stopping_{false};
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> parked_bytes_{0};
     std::atomic<std::uint64_t> restored_{0};
-    std::atomic<std::uint64_t> table_charged_{0}; // bytes of the directory that the governor counts
+    std::atomic<std::uint64_t> table_charged_{0}; // bytes of directory and spill buffers that the governor counts
     EventCount<> done_;
     mutable std::mutex mutex_; // errors and the report: off the data path
     std::optional<Error> error_;

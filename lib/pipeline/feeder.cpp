@@ -33,8 +33,10 @@ struct Feeder::Lane {
     std::uint64_t started = 0; // order of launches
 };
 
-Feeder::Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat)
-    : core_(core), stage_(stage), number_(number), device_(std::move(device)), seat_(seat) {}
+Feeder::Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat,
+               const RouterOptions& options)
+    : core_(core), stage_(stage), number_(number), device_(std::move(device)), seat_(seat),
+      retries_(options.failures_to_down), retry_(options.retry) {}
 
 Feeder::~Feeder() {
     join();
@@ -69,7 +71,7 @@ void Feeder::run() {
 void Feeder::wait() {
     EventCount<>& events = core_.points_[stage_].device_work;
     const auto ticket = events.prepare_wait();
-    const bool work = core_.points_[stage_].queue.backlog() > 0;
+    const bool work = core_.points_[stage_].queue.backlog() > 0 || !again_.empty();
     if (core_.over()) {
         events.cancel_wait();
     } else if (work) {
@@ -111,58 +113,108 @@ bool Feeder::make_lanes() {
         return true;
     } catch (const DeviceError& error) {
         if (!lanes_.empty()) return true; // fewer than wished for
-        failed(error.fault());
+        failed(error);
         return false;
     }
 }
 
-void Feeder::failed(DeviceFault fault) {
-    core_.routers_[stage_]->device_failed(fault, now(), number_);
-    if (fault == DeviceFault::lost) lost_ = true;
+/// Routed by load, the router knows what follows. Routed by key nobody else may do the work: some retries, then the
+/// error ends the run.
+void Feeder::failed(const DeviceError& error) {
+    if (error.fault() == DeviceFault::lost) lost_ = true;
+    if (core_.routers_[stage_] != nullptr) {
+        core_.routers_[stage_]->device_failed(error.fault(), now(), number_);
+        return;
+    }
+    if (++failures_in_a_row_ > retries_) throw DeviceError(error);
+    EventCount<>& events = core_.points_[stage_].device_work; // the end of the run ends the pause
+    const auto ticket = events.prepare_wait();
+    if (core_.over()) {
+        events.cancel_wait();
+    } else {
+        static_cast<void>(events.wait_for(ticket, retry_));
+    }
 }
 
-bool Feeder::begin(SeatState& seat) {
+Feeder::Lane* Feeder::free_lane() const {
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+        if (lane->slots.empty()) return lane.get();
+    }
+    return nullptr;
+}
+
+/// Into seat.carried: what the router gives to this device. The lane to take it through; null: nothing.
+Feeder::Lane* Feeder::take_by_load(SeatState& seat) {
     StagePoint& point = core_.points_[stage_];
     Router& router = *core_.routers_[stage_];
-    const auto queued =
-        static_cast<std::size_t>(std::max<std::int64_t>(point.cells.load(std::memory_order_relaxed), 0));
-    if (point.queue.backlog() <= 0 || queued == 0) return false;
-    Stage& stage = *core_.plan_.stages[stage_];
+    const std::size_t queued = point.queued_cells();
+    if (point.queue.backlog() <= 0 || queued == 0) return nullptr;
     Workers& workers = core_.workers_;
     const std::size_t idle = workers.idle();
     load_.update(now(), workers.threads() - std::min(idle, workers.threads()), workers.max_threads());
     std::size_t in_flight = 0;
     for (const std::unique_ptr<Lane>& lane : lanes_) in_flight += lane->cells;
     const Waiting waiting{
-        .cells = queued, .staging = stage.batch_cells, .idle_workers = std::min(idle, workers.threads())};
+        .cells = queued, .staging = staging_cells(), .idle_workers = std::min(idle, workers.threads())};
     const std::size_t wanted = router.cells_device_may_take(waiting, number_);
-    if (wanted == 0) return false;
-    if (lanes_.size() == lanes_a_device &&
-        std::none_of(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->slots.empty(); })) {
-        return false;
-    }
+    if (wanted == 0) return nullptr;
+    if (lanes_.size() == lanes_a_device && free_lane() == nullptr) return nullptr;
     const Choice choice = router.decide({.now = now(),
                                          .busy = load_.value(),
                                          .cells_ahead = queued - std::min(wanted, queued),
                                          .batch_cells = wanted,
                                          .workers = workers.max_threads(),
-                                         .cells_remaining = queued,
+                                         .cells_remaining = core_.cells_remaining(stage_),
                                          .cells_in_flight = in_flight},
                                         number_);
-    if (choice.side == Side::cpu || !make_lanes()) return false;
-    const auto free = std::find_if(lanes_.begin(), lanes_.end(), [](const auto& lane) { return lane->slots.empty(); });
-    if (free == lanes_.end()) return false;
-    Lane& lane = **free;
+    if (choice.side == Side::cpu || !make_lanes()) return nullptr;
+    Lane* lane = free_lane();
+    if (lane == nullptr) return nullptr;
+    core_.take_for_device(seat, stage_, wanted, lane->staging->size(), *core_.plan_.stages[stage_]->device_form());
+    return seat.carried.empty() ? nullptr : lane;
+}
+
+/// Into seat.carried: the next batch, one that failed before first.
+Feeder::Lane* Feeder::take_by_key(SeatState& seat) {
+    if (again_.empty() && core_.points_[stage_].queue.backlog() <= 0) return nullptr;
+    if (lanes_.size() == lanes_a_device && free_lane() == nullptr) return nullptr;
+    if (!make_lanes()) return nullptr;
+    Lane* lane = free_lane();
+    if (lane == nullptr) return nullptr;
+    DeviceForm& form = *core_.plan_.stages[stage_]->device_form();
+    if (!again_.empty()) {
+        seat.carried = std::move(again_.back());
+        again_.pop_back();
+    } else {
+        core_.take_for_device(seat, stage_, 1, lane->staging->size(), form);
+    }
+    if (seat.carried.empty() || !form.overlaps) return seat.carried.empty() ? nullptr : lane;
+    std::size_t bytes = form.header_bytes();
+    for (const Slot* slot : seat.carried) bytes += form.bytes(slot->payload);
+    if (bytes > lane->staging->size()) {
+        throw Error(ErrorCode::memory, "batching by key for " + device_->name(), core_.plan_.stages[stage_]->name,
+                    "a batch takes " + std::to_string(bytes) + " bytes of staging, and there are " +
+                        std::to_string(lane->staging->size()));
+    }
+    return lane;
+}
+
+bool Feeder::begin(SeatState& seat) {
+    Stage& stage = *core_.plan_.stages[stage_];
+    Lane* const taken = stage.by_key ? take_by_key(seat) : take_by_load(seat);
+    if (taken == nullptr) return false;
+    Lane& lane = *taken;
     DeviceForm& form = *stage.device_form();
-    core_.take_for_device(seat, stage_, wanted, lane.staging->size(), form);
-    if (seat.carried.empty()) return false;
     lane.slots.assign(seat.carried.begin(), seat.carried.end());
     lane.items.clear();
     lane.cells = 0;
+    std::size_t bytes = form.header_bytes();
     for (Slot* slot : lane.slots) {
         lane.items.push_back({&slot->payload, Outcome::kept, slot});
         lane.cells += stage.cells(slot->payload);
+        if (form.overlaps) bytes += form.bytes(slot->payload);
     }
+    if (form.overlaps && lane.cells > 0) bytes_a_cell_ = static_cast<double>(bytes) / static_cast<double>(lane.cells);
     lane.started = ++launches_;
     const auto start = now();
     try {
@@ -175,7 +227,7 @@ bool Feeder::begin(SeatState& seat) {
             lane.pack = now() - start;
         }
     } catch (const DeviceError& error) {
-        give_up(seat, lane, error.fault());
+        give_up(seat, lane, error);
     }
     return true;
 }
@@ -192,45 +244,68 @@ void Feeder::end(SeatState& seat, Lane& lane) {
             cost = {.pack = lane.pack, .copy = times.copy, .run = times.run, .unpack = now() - start};
         }
     } catch (const DeviceError& error) {
-        give_up(seat, lane, error.fault());
+        give_up(seat, lane, error);
         return;
     }
-    Router& router = *core_.routers_[stage_];
-    router.record_device(lane.cells, cost, number_);
-    router.device_ok(number_);
-    seat.stages[stage_].candidates += lane.slots.size();
-    ++seat.stages[stage_].calls;
+    StageTally& tally = seat.stages[stage_];
+    if (core_.routers_[stage_] != nullptr) {
+        core_.routers_[stage_]->record_device(lane.cells, cost, number_);
+        core_.routers_[stage_]->device_ok(number_);
+    } else {
+        failures_in_a_row_ = 0;
+        tally.device_cells += lane.cells;
+        ++tally.device_batches;
+    }
+    tally.candidates += lane.slots.size();
+    ++tally.calls;
     seat.carried.assign(lane.slots.begin(), lane.slots.end());
     lane.slots.clear();
     lane.cells = 0;
     core_.hand_on(seat, stage_ + 1);
 }
 
-/// The lane's candidates are as they were: back into the queue with them, for the CPUs.
-void Feeder::give_up(SeatState& seat, Lane& lane, DeviceFault fault) {
-    failed(fault);
-    seat.carried.assign(lane.slots.begin(), lane.slots.end());
+/// What one staging holds, by what the last batch took of it; one CPU batch where nothing has been packed yet.
+std::size_t Feeder::staging_cells() const {
+    const Stage& stage = *core_.plan_.stages[stage_];
+    if (lanes_.empty() || bytes_a_cell_ <= 0) return stage.batch_cells;
+    const double cells = static_cast<double>(lanes_.front()->staging->size()) / bytes_a_cell_;
+    return std::max(stage.batch_cells, static_cast<std::size_t>(cells));
+}
+
+/// The lane's candidates are as they were: the CPUs do them or, where they are batched by key, this device again.
+void Feeder::take_back(SeatState& seat, Lane& lane) {
+    if (lane.slots.empty()) return;
+    if (core_.plan_.stages[stage_]->by_key) {
+        again_.push_back(lane.slots);
+    } else {
+        seat.carried.assign(lane.slots.begin(), lane.slots.end());
+        core_.hand_to_workers(seat, stage_);
+    }
     lane.slots.clear();
     lane.cells = 0;
-    core_.publish(seat, seat.carried, stage_);
-    if (fault == DeviceFault::lost || fault == DeviceFault::no_driver) {
+}
+
+void Feeder::give_up(SeatState& seat, Lane& lane, const DeviceError& error) {
+    take_back(seat, lane);
+    if (core_.plan_.stages[stage_]->by_key) ++seat.stages[stage_].device_failures;
+    if (error.fault() == DeviceFault::lost || error.fault() == DeviceFault::no_driver) {
         // The other lanes' work is gone too. Their streams wait for whatever still runs before the staging goes.
         for (const std::unique_ptr<Lane>& other : lanes_) {
-            if (other->slots.empty()) continue;
             other->stream.reset();
-            seat.carried.assign(other->slots.begin(), other->slots.end());
-            core_.publish(seat, seat.carried, stage_);
+            take_back(seat, *other);
         }
         lanes_.clear();
-    } else {
-        lane.stream.reset(); // what was given to it before the fault may still run
-        try {
-            lane.stream = device_->make_stream();
-        } catch (const DeviceError& error) {
-            failed(error.fault());
-            lanes_.erase(
-                std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; }));
-        }
+        failed(error);
+        return;
+    }
+    lane.stream.reset(); // what was given to it before the fault may still run
+    failed(error);
+    try {
+        lane.stream = device_->make_stream();
+    } catch (const DeviceError& second) {
+        lanes_.erase(
+            std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; }));
+        failed(second);
     }
 }
 

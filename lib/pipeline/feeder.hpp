@@ -1,8 +1,8 @@
 // Takes a routed stage's candidates through a device: one thread for each device, several batches under way at once.
 //
-// Guarantee: every candidate that a feeder takes is handed on with the device's result, or goes back to the stage's
-// queue as it was. Mechanism: devices write to staging only; the feeder holds the slots until the stream has
-// synchronised.
+// Guarantee: every candidate that a feeder takes is handed on with the device's result, or goes to the workers as it
+// was. Where the stage's forms are equivalent it is tried again instead, and at last the run fails. Mechanism: devices
+// write to staging only; the feeder holds the slots until the stream has synchronised.
 #pragma once
 
 #include "pool/event_count.hpp"
@@ -10,6 +10,7 @@
 #include "spillway/device.hpp"
 #include "spillway/router.hpp"
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,7 @@ namespace spillway::detail {
 
 class Core;
 struct SeatState;
+struct Slot;
 
 class Feeder {
 public:
@@ -27,7 +29,8 @@ public:
     static constexpr std::size_t lanes_a_device = 3;
 
     /// The `number`-th device of the stage. `seat` belongs to this feeder alone.
-    Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat);
+    Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat,
+           const RouterOptions& options);
     Feeder(const Feeder&) = delete;
     Feeder& operator=(const Feeder&) = delete;
     ~Feeder();
@@ -44,9 +47,14 @@ private:
     bool step(SeatState& seat);
     bool begin(SeatState& seat);
     void end(SeatState& seat, Lane& lane);
-    void give_up(SeatState& seat, Lane& lane, DeviceFault fault);
-    void failed(DeviceFault fault);
+    [[nodiscard]] Lane* free_lane() const;
+    [[nodiscard]] Lane* take_by_load(SeatState& seat);
+    [[nodiscard]] Lane* take_by_key(SeatState& seat);
+    void take_back(SeatState& seat, Lane& lane);
+    void give_up(SeatState& seat, Lane& lane, const DeviceError& error);
+    void failed(const DeviceError& error);
     bool make_lanes();
+    [[nodiscard]] std::size_t staging_cells() const;
 
     Core& core_;
     std::size_t stage_, number_;
@@ -55,7 +63,11 @@ private:
     std::vector<std::unique_ptr<Lane>> lanes_;
     LoadAverage load_;
     std::uint64_t launches_ = 0;
+    double bytes_a_cell_ = 0; // of the last batch packed
     bool lost_ = false;
+    std::uint32_t failures_in_a_row_ = 0, retries_; // where it is routed by key
+    std::chrono::nanoseconds retry_;
+    std::vector<std::vector<Slot*>> again_; // batches by key that failed
     std::thread thread_;
 };
 

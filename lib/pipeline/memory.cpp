@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <utility>
 
 namespace spillway::detail {
 namespace {
@@ -25,20 +26,22 @@ void Core::tell(SeatState& seat, std::int64_t bytes) {
 }
 
 void Core::charge(SeatState& seat, Slot& slot) {
-    std::size_t bytes = slot.slab != nullptr ? slot.slab->bytes() : 0;
     const PayloadType& type = *slot.payload.type();
-    if (!type.plain && slot.payload.object() != nullptr) bytes += type.footprint(slot.payload.object());
-    const std::size_t had = slot.charged.load(std::memory_order_relaxed);
-    if (bytes == had) return;
-    slot.charged.store(bytes, std::memory_order_relaxed);
-    tell(seat, static_cast<std::int64_t>(bytes) - static_cast<std::int64_t>(had));
+    const std::size_t slab = slot.slab != nullptr ? slot.slab->bytes() : 0;
+    const std::size_t holds =
+        !type.plain && slot.payload.object() != nullptr ? type.footprint(slot.payload.object()) : 0;
+    const std::size_t heap = holds - std::min(holds, slab); // what a payload holds lies in its slab first
+    const std::size_t bytes = heap + slab;
+    if (bytes != slot.charged.load(std::memory_order_relaxed)) slot.charged.store(bytes, std::memory_order_relaxed);
+    if (heap == slot.heap) return;
+    tell(seat, static_cast<std::int64_t>(heap) - static_cast<std::int64_t>(slot.heap)); // regions tell of slabs
+    slot.heap = heap;
 }
 
 void Core::discharge(SeatState& seat, Slot& slot) {
-    const std::size_t had = slot.charged.load(std::memory_order_relaxed);
-    if (had == 0) return;
+    if (slot.charged.load(std::memory_order_relaxed) == 0) return;
     slot.charged.store(0, std::memory_order_relaxed);
-    tell(seat, -static_cast<std::int64_t>(had));
+    tell(seat, -static_cast<std::int64_t>(std::exchange(slot.heap, 0)));
 }
 
 std::pmr::memory_resource& Core::memory(const Item& item) {
@@ -74,6 +77,7 @@ bool Core::write_out(SeatState& seat, Slot& slot) {
         store_->write(seat.index, key(Item{nullptr, Outcome::kept, &slot}).ordinals, seat.buffer);
     if (!written) return false; // full or failing: it stays in memory, and sources are held back instead
     slot.place = written.place;
+    slot.in_slab = slot.slab != nullptr;
     slot.payload.reset();
     release_slab(seat, slot);
     discharge(seat, slot);
@@ -85,7 +89,9 @@ bool Core::write_out(SeatState& seat, Slot& slot) {
 bool Core::read_back(SeatState& seat, Slot& slot) {
     try {
         store_->read(slot.place, seat.buffer);
-        Reader reader(seat.buffer, static_cast<Parent*>(slot.family), nullptr);
+        std::pmr::memory_resource* const own =
+            slot.in_slab ? &memory(Item{&slot.payload, Outcome::kept, &slot}) : nullptr;
+        Reader reader(seat.buffer, static_cast<Parent*>(slot.family), own);
         slot.payload.type()->decode(reader, slot.payload);
         reader.expect_end();
         store_->release(slot.place);
@@ -132,7 +138,7 @@ void Core::relieve(SeatState& seat) {
         const Place place = done ? Place::disk : Place::memory;
         if (victims[i].word.state == State::parked) {
             if (done) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-            slot.word.park(place);
+            slot.word.park(place, victims[i].word.stage);
             request_drain(); // the drain may have come by and found it moving
         } else {
             hand_back(seat, slot, victims[i].word.stage, place);

@@ -50,6 +50,7 @@ void Core::settle(SeatState& seat, Slot& slot, State state) {
     Family& family = *slot.family;
     const bool gathers = family.gathers;
     if (!gathers && state == State::dropped) note_nothing(seat, slot);
+    if (ends_before(slot)) complete(family, *slot.chunk, &slot);
     unpin(seat, &family);
     slot.word.settle(state);
     if (gathers) {
@@ -130,6 +131,16 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         const StateWord word = slot.word.peek();
         switch (word.state) {
         case State::parked:
+            if (word.stage != StateCell<>::last_stage) {
+                // Its batch must be made whole, room or not.
+                blocked = true;
+                urgent_root_.store(slot.root.load(std::memory_order_relaxed), std::memory_order_relaxed);
+                if (family.parent == nullptr) {
+                    const std::uint64_t whole = (slot.ordinal / Family::chunk_entries + 1) * Family::chunk_entries;
+                    if (needed_.exchange(whole, std::memory_order_relaxed) < whole) workers_.notify_all();
+                }
+                break;
+            }
             if (!slot.word.try_take(word, seat.index)) {
                 blocked = true; // a spill was faster; whoever writes it asks for a drain when done
                 break;
@@ -159,25 +170,26 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             break;
         case State::ready:
             blocked = true;
+            if (plan_.stages[word.stage]->by_key && points_[word.stage].fed) break; // its device will have it
             if (want_head && !can_take_in(seat, word.stage)) {
                 // It needs the fan-out that this seat is in the middle of: that must end first, room or not.
                 pressed_.store(true, std::memory_order_relaxed);
                 workers_.notify_all();
-            } else if (want_head && may_enter(word.stage)) {
+            } else if (want_head && may_enter(seat, word.stage)) {
                 if (slot.word.try_claim(word.version, seat.index)) {
                     if (word.place == Place::disk && !read_back(seat, slot)) return;
                     if (pin(seat, slot.family)) {
-                        if (plan_.stages[word.stage]->kind == Kind::batch) {
-                            points_[word.stage].cells.fetch_sub(
-                                static_cast<std::int64_t>(plan_.stages[word.stage]->cells(slot.payload)),
-                                std::memory_order_relaxed);
+                        const Stage& what = *plan_.stages[word.stage];
+                        if (what.kind == Kind::batch && !what.by_key) {
+                            points_[word.stage].cells.fetch_sub(static_cast<std::int64_t>(what.cells(slot.payload)),
+                                                                std::memory_order_relaxed);
                         }
                         head = &slot;
                         break;
                     }
                     hand_back(seat, slot, word.stage, Place::memory);
                 }
-                step_out(word.stage);
+                step_out(seat, word.stage);
             }
             break;
         case State::gathering:

@@ -12,6 +12,11 @@ void Core::start_journal(const Options& options) {
         throw Error(ErrorCode::usage, "running " + plan_.name, "",
                     "a journal needs a source: what a host pushes need not come again in the same order");
     }
+    if (root_.keyed != Family::no_stage) {
+        throw Error(
+            ErrorCode::usage, "running " + plan_.name, plan_.stages[root_.keyed]->name,
+            "a journal leaves out finished source items, and this stage batches them by key: fan out before it");
+    }
     options.journal->run().start();
     journal_ = &options.journal->run();
 }

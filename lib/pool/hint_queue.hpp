@@ -46,15 +46,23 @@ public:
     }
 
     [[nodiscard]] std::size_t take(Tokens& tokens, std::span<Hint> out) {
-        const std::size_t count = hints_.try_dequeue_bulk(tokens.consumer_, out.data(), out.size());
-        if (count > 0) backlog_.fetch_sub(static_cast<std::int64_t>(count), std::memory_order_relaxed);
-        return count;
+        return taken(hints_.try_dequeue_bulk(tokens.consumer_, out.data(), out.size()));
+    }
+
+    /// For queues that are seldom used: dearer, and no tokens to keep.
+    [[nodiscard]] std::size_t take(std::span<Hint> out) {
+        return taken(hints_.try_dequeue_bulk(out.data(), out.size()));
     }
 
     /// About how many hints are in it, stale ones included. May lag behind and be negative for a moment.
     [[nodiscard]] std::int64_t backlog() const noexcept { return backlog_.load(std::memory_order_relaxed); }
 
 private:
+    std::size_t taken(std::size_t count) noexcept {
+        if (count > 0) backlog_.fetch_sub(static_cast<std::int64_t>(count), std::memory_order_relaxed);
+        return count;
+    }
+
     moodycamel::ConcurrentQueue<Hint> hints_;
     alignas(cache_line_pair) std::atomic<std::int64_t> backlog_{0};
 };

@@ -184,18 +184,25 @@ void Workers::tick_if_due(const Desk& desk) {
         work->tick();
         more = more || work->could_use_more();
     }
-    if (!more || threads_ >= options_.max_threads || closing_) return;
+    if (!more || threads_ >= most_now() || closing_) return;
     const std::lock_guard lock(mutex_);
-    spawn(std::min(threads_.load(), options_.max_threads - threads_));
+    const std::size_t threads = threads_.load();
+    spawn(std::min(threads, most_now() - std::min(threads, most_now())));
 }
 
-bool Workers::retire(Desk& desk) {
+void Workers::begin_blocking() {
+    blocked_.fetch_add(1, std::memory_order_relaxed);
+    const std::lock_guard lock(mutex_);
+    if (threads_ < most_now() && !closing_) spawn(1);
+}
+
+bool Workers::retire(Desk& desk, std::size_t least) {
     for (Work* work : desk.works) {
         if (work->holds(desk.seat)) return false;
     }
     {
         const std::lock_guard lock(mutex_);
-        if (threads_ <= options_.min_threads) return false;
+        if (threads_ <= least) return false;
         threads_.fetch_sub(1, std::memory_order_relaxed);
     }
     return true;
@@ -205,6 +212,11 @@ void Workers::work_at(Desk& desk) {
     if (options_.on_thread_start) options_.on_thread_start();
     bool retired = false;
     while (!retired) {
+        if (threads_.load(std::memory_order_relaxed) > most_now() && retire(desk, most_now())) {
+            retired = true;    // whoever was blocked works again
+            events_.notify(1); // there may be work, and a wake-up for it that this thread has used up
+            break;
+        }
         if (work_once(desk)) continue;
         if (closing_.load(std::memory_order_acquire)) break;
         const auto spin_until = Clock::now() + spin_time;
@@ -220,12 +232,13 @@ void Workers::work_at(Desk& desk) {
             continue;
         }
         const bool watch =
-            std::any_of(desk.works.begin(), desk.works.end(), [](Work* work) { return work->waits_for_memory(); });
+            std::any_of(desk.works.begin(), desk.works.end(), [](Work* work) { return work->waits_for_others(); });
         if (watch) {
             static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period)));
             tick_if_due(desk);
         } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) {
-            retired = !work_once(desk) && retire(desk); // the look that the event count asks of whoever leaves
+            retired = !work_once(desk) &&
+                      retire(desk, options_.min_threads); // the look that the event count asks of whoever leaves
         }
     }
     leave_all(desk);

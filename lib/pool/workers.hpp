@@ -9,6 +9,7 @@
 #include "pool/event_count.hpp"
 #include "spillway/pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -44,8 +45,8 @@ public:
     /// Every 10 ms, from one busy worker.
     virtual void tick() noexcept = 0;
 
-    /// Whether it may become possible to go on without anyone's notify(): sleepers then tick as well.
-    [[nodiscard]] virtual bool waits_for_memory() noexcept = 0;
+    /// Whether it may become possible to go on without anyone's notify(): sleepers then look, and tick, as well.
+    [[nodiscard]] virtual bool waits_for_others() noexcept = 0;
 
     /// Whether more threads than there are could find something to do.
     [[nodiscard]] virtual bool could_use_more() const noexcept = 0;
@@ -74,6 +75,10 @@ public:
     /// Works on `work` from the calling thread, as one more worker, until `done()`; for a run inside a stage.
     /// Whoever makes `done()` true owes a notify_all().
     void join(Work& work, const std::function<bool()>& done);
+
+    /// One thread more than the most may run, from the one call to the other. Locks where it starts a thread.
+    void begin_blocking();
+    void end_blocking() noexcept { blocked_.fetch_sub(1, std::memory_order_relaxed); }
 
     /// Whether the calling thread is one of these workers.
     [[nodiscard]] bool is_worker() const noexcept;
@@ -114,7 +119,11 @@ private:
     void refresh(Desk& desk);
     void leave_all(Desk& desk);
     void tick_if_due(const Desk& desk);
-    bool retire(Desk& desk);
+    /// Unless no more than `least` threads would be left, or the desk holds something.
+    bool retire(Desk& desk, std::size_t least);
+    [[nodiscard]] std::size_t most_now() const noexcept {
+        return std::min(options_.max_threads + blocked_.load(std::memory_order_relaxed), worker_seats);
+    }
 
     PoolOptions options_;
     pid_t process_;
@@ -123,6 +132,7 @@ private:
     std::atomic<std::uint32_t> joined_{0};
     EventCount<> joined_events_;
     std::atomic<std::size_t> threads_{0};
+    std::atomic<std::size_t> blocked_{0}; // workers that wait for something else; relaxed: a hint of how many may run
     std::atomic<bool> closing_{false};
     std::atomic<std::uint64_t> works_version_{
         0}; // raised under mutex_ whenever works_ changes; workers look at each round

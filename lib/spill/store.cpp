@@ -80,6 +80,7 @@ struct SpillStore::State {
 
     std::uint64_t disk_limit = 0;
     std::atomic<std::uint64_t> on_disk{0};
+    std::atomic<std::uint64_t> buffered{0};
     std::atomic<std::uint64_t> records_written{0}, records_read{0}, bytes_written{0}, bytes_read{0}, bytes_live{0};
     std::atomic<std::uint64_t> segments_reused{0}, failed_writes{0};
     std::atomic<int> last_error{0};
@@ -206,7 +207,10 @@ struct SpillStore::State {
                 if (const int error = flush(seat)) return {{}, error};
             }
             // Before the first gathered record others read nothing in the buffer: it may move then, and only then.
-            if (seat.buffer.capacity() < shape.buffer) seat.buffer.reserve(shape.buffer);
+            if (seat.buffer.capacity() < shape.buffer) {
+                seat.buffer.reserve(shape.buffer);
+                buffered.fetch_add(shape.buffer, std::memory_order_relaxed);
+            }
             const std::size_t at = seat.buffer.size();
             seat.buffer.resize(at + bytes); // Within its room, so that what others are reading stays where it is.
             std::memcpy(&seat.buffer[at], &header, sizeof(header));
@@ -324,6 +328,10 @@ SpillStatistics SpillStore::statistics() const noexcept {
     all.failed_writes = value(state.failed_writes);
     all.last_error = value(state.last_error);
     return all;
+}
+
+std::uint64_t SpillStore::buffered() const noexcept {
+    return state_->buffered.load(std::memory_order_relaxed);
 }
 
 } // namespace spillway

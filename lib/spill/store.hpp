@@ -44,9 +44,6 @@ public:
     /// What a candidate's key is on disk: the ordinals of its path.
     using RecordKey = std::array<std::uint64_t, 4>;
 
-    /// What a seat holds in memory once it has written a small record: for the budget.
-    static constexpr std::size_t buffer_bytes = SegmentShape{}.buffer;
-
     /// Throws Error(usage) if the directory is missing, not writable, in memory (tmpfs), or empty in `options`;
     /// Error(disk) if no file can be made in it. `files` lets tests fail the k-th call.
     SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files = system_files(),
@@ -67,6 +64,8 @@ public:
     void release(const SpillPlace& place) noexcept;
 
     [[nodiscard]] SpillStatistics statistics() const noexcept;
+    /// Bytes of memory held in seats' buffers: for the budget. Never falls.
+    [[nodiscard]] std::uint64_t buffered() const noexcept;
 
 private:
     struct State;

@@ -193,7 +193,57 @@ TEST_CASE("with a budget that everything exceeds the head still gets through, fa
                    .in_order("collect", [&](const Tensor& t) { results.push_back(t.number); });
     const std::string directory = GENERATE(as<std::string>{}, "", "disk");
     const Scratch scratch;
-    static_cast<void>(small_run(run, 4096, directory.empty() ? "" : scratch.path));
+    static_cast<void>(small_run(run, 420_KiB, directory.empty() ? "" : scratch.path)); // about the floor
     REQUIRE(results.size() == 1200);
     for (int i = 0; i < 1200; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == (i / 30) * 100 + 40);
+}
+
+TEST_CASE("a budget that the tables do not fit in is refused, with the least that would do") {
+    std::vector<int> results;
+    auto run = pipeline<int>("floor").source(std::views::iota(0, 10)).in_order("collect", [&](int x) {
+        results.push_back(x);
+    });
+    const auto start = [&](std::uint64_t memory) { static_cast<void>(small_run(run, memory, "")); };
+    CHECK_THROWS_WITH(start(10000), Catch::Contains("below the floor") && Catch::Contains("allow at least"));
+    CHECK(results.empty());
+    try {
+        start(10000);
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::usage);
+        const std::string text = error.what();
+        const std::string_view words = "allow at least ";
+        start(std::stoull(text.substr(text.find(words) + words.size())));
+    }
+    CHECK(results.size() == 10);
+}
+
+TEST_CASE("a payload in its own memory comes back from disk into its own memory") {
+    const Scratch scratch;
+    struct Reads {
+        std::pmr::vector<std::uint8_t> bases;
+    };
+    std::vector<std::size_t> results;
+    std::atomic<int> elsewhere{0}, wrong{0};
+    auto run = pipeline<int>("own memory")
+                   .source(std::views::iota(0, 600))
+                   .map("make",
+                        [](int x, Context& context) {
+                            return Reads{
+                                std::pmr::vector<std::uint8_t>(20000, static_cast<std::uint8_t>(x), &context.memory())};
+                        })
+                   .map("slow",
+                        [&](Reads& reads, Context& context) {
+                            if (reads.bases.get_allocator().resource() != &context.memory()) ++elsewhere;
+                            if (reads.bases.size() != 20000 || reads.bases.front() != reads.bases.back()) ++wrong;
+                            if (reads.bases.front() % 50 == 0)
+                                std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                        })
+                   .limit(1)
+                   .map("size", [](const Reads& reads) { return reads.bases.size(); })
+                   .in_order("collect", [&](std::size_t n) { results.push_back(n); });
+    const Report report = small_run(run, 8_MiB, scratch.path);
+    CHECK(results.size() == 600);
+    CHECK(report.spilled > 0);
+    CHECK(wrong == 0);
+    CHECK(elsewhere == 0);
 }

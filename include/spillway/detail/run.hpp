@@ -24,6 +24,7 @@ public:
     void close();
     void cancel();
     [[nodiscard]] Progress progress() const;
+    void help();
     Report wait();
 
 private:

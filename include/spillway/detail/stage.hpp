@@ -31,15 +31,40 @@ public:
     [[nodiscard]] virtual bool stopping() const noexcept = 0;
     /// The item's stage threw the exception being handled.
     virtual void fail(Item& item) = 0;
+    /// The calling stage is about to wait for something else than the CPU; and it has waited.
+    virtual void begin_blocking() = 0;
+    virtual void end_blocking() noexcept = 0;
 
 protected:
     ~Run() = default;
 };
 
-/// A worker's own state of a stage; made and destroyed on that worker's thread.
+/// A worker's own state of a stage, made and destroyed on that worker's thread; or one that is lent to it.
 class Local {
 public:
     virtual ~Local() = default;
+};
+
+template <class State>
+struct LocalOf final : Local {
+    template <class Factory>
+    LocalOf(std::in_place_t, Factory& factory) : state(factory()) {}
+    State state;
+};
+
+/// What stages borrow their state from. Thread safety: any thread.
+class Lender {
+public:
+    Lender() = default;
+    Lender(const Lender&) = delete;
+    Lender& operator=(const Lender&) = delete;
+
+    /// Null: all are lent.
+    [[nodiscard]] virtual Local* try_borrow() noexcept = 0;
+    virtual void give_back(Local* thing) noexcept = 0;
+
+protected:
+    ~Lender() = default;
 };
 
 /// Children of one parent, pulled by the core.
@@ -98,9 +123,11 @@ public:
     std::string name;
     std::size_t limit = 0;       ///< How many workers may be inside at once; 0 is any number.
     std::size_t batch_cells = 0; ///< batch: as many cells make a full one.
+    bool by_key = false;         ///< batch: forms that are equivalent, not exact.
     bool keeps_parent = false;   ///< fan_out: children or a gather look into the parent.
     bool has_local = false;
-    bool gathers = false; ///< fan_out: a gather closes it.
+    Lender* lender = nullptr; ///< Where its state is borrowed, while a worker is inside.
+    bool gathers = false;     ///< fan_out: a gather closes it.
 };
 
 /// A pipeline as the core runs it: a source, stages in order, the last of them a sink.

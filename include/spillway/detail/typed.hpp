@@ -15,6 +15,19 @@
 
 namespace spillway {
 
+/// While it lives, the stage waits for something else than the CPU, a disk or a server say, and the pool may run one
+/// thread more. Made by Context::blocking(); ends on the same thread.
+class blocking_scope {
+public:
+    explicit blocking_scope(detail::Run& run) : run_(run) { run_.begin_blocking(); }
+    blocking_scope(const blocking_scope&) = delete;
+    blocking_scope& operator=(const blocking_scope&) = delete;
+    ~blocking_scope() { run_.end_blocking(); }
+
+private:
+    detail::Run& run_;
+};
+
 /// What a stage's function may ask for as its last parameter. Valid during the call.
 class Context {
 public:
@@ -25,6 +38,8 @@ public:
     [[nodiscard]] std::pmr::memory_resource& memory() const { return run_->memory(*item_); }
     /// Whether the run is ending early: a long stage may give up by throwing.
     [[nodiscard]] bool stopping() const noexcept { return run_->stopping(); }
+    /// `const auto waiting = context.blocking();` Costs a lock where it starts a thread.
+    [[nodiscard]] blocking_scope blocking() const { return blocking_scope(*run_); }
 
 private:
     detail::Run* run_;
@@ -69,13 +84,8 @@ namespace detail {
 
 struct NoLocal {};
 
-template <class State>
-struct LocalOf final : Local {
-    explicit LocalOf(State made) : state(std::move(made)) {}
-    template <class Factory>
-    LocalOf(std::in_place_t, Factory& factory) : state(factory()) {}
-    State state;
-};
+/// In place of a factory: the state is lent.
+struct Lent {};
 
 template <class T>
 struct unwrapped {
@@ -131,7 +141,7 @@ public:
         has_local = !std::is_same_v<State, NoLocal>;
     }
     [[nodiscard]] std::unique_ptr<Local> make_local() const override {
-        if constexpr (std::is_same_v<State, NoLocal>) {
+        if constexpr (std::is_same_v<State, NoLocal> || std::is_same_v<Factory, Lent>) {
             return nullptr;
         } else {
             return std::make_unique<LocalOf<State>>(std::in_place, factory_);
@@ -289,7 +299,7 @@ public:
         return cells_ ? cells_(payload.as<T>()) : 1;
     }
 
-    std::shared_ptr<DeviceForm> form; ///< None: CPUs only.
+    std::unique_ptr<DeviceForm> form; ///< None: CPUs only.
 
 private:
     F f_;
@@ -334,145 +344,11 @@ private:
     std::function<void(const Key&)> on_end_;
 };
 
-/// A stage that has its function but not yet its neighbours.
-template <class F, class State = NoLocal, class Factory = NoLocal>
-struct PendingMap {
-    std::string name;
-    F f;
-    Factory factory{};
-    std::size_t limit = 0;
-
-    template <class In>
-    struct result {
-        using raw = stage_result<State, F, In>;
-        using type =
-            typename std::conditional_t<std::is_void_v<raw>, unwrapped<In>, unwrapped<std::remove_cvref_t<raw>>>::type;
-    };
-    template <class In>
-    using output = typename result<In>::type;
-
-    PendingMap(std::string stage_name, F function, Factory state_factory = {})
-        : name(std::move(stage_name)), f(std::move(function)), factory(std::move(state_factory)) {}
-    template <class NewFactory>
-    auto with_local(NewFactory new_factory) && {
-        PendingMap<F, std::invoke_result_t<NewFactory&>, NewFactory> pending(std::move(name), std::move(f),
-                                                                             std::move(new_factory));
-        pending.limit = limit;
-        return pending;
-    }
-    template <class In>
-    void finish(Plan& plan) && {
-        static_assert(Coded<output<In>>, "a stage's result must be able to spill: see codec.hpp");
-        auto stage = std::make_unique<MapStage<In, output<In>, State, F, Factory>>(std::move(name), std::move(f),
-                                                                                   std::move(factory));
-        stage->limit = limit;
-        plan.stages.push_back(std::move(stage));
-    }
-};
-
-template <class F, class State = NoLocal, class Factory = NoLocal>
-struct PendingFanOut {
-    std::string name;
-    F f;
-    Factory factory{};
-    std::size_t limit = 0;
-
-    template <class In>
-    struct result {
-        static constexpr bool takes_shared = FanOutStage<In, In, State, F, Factory>::takes_shared;
-        using argument = std::conditional_t<takes_shared, shared<In>, In>;
-        using type = typename child_of<std::remove_cvref_t<stage_result<State, F, argument>>>::type;
-    };
-    template <class In>
-    using output = typename result<In>::type;
-
-    PendingFanOut(std::string stage_name, F function, Factory state_factory = {})
-        : name(std::move(stage_name)), f(std::move(function)), factory(std::move(state_factory)) {}
-    template <class NewFactory>
-    auto with_local(NewFactory new_factory) && {
-        PendingFanOut<F, std::invoke_result_t<NewFactory&>, NewFactory> pending(std::move(name), std::move(f),
-                                                                                std::move(new_factory));
-        pending.limit = limit;
-        return pending;
-    }
-    template <class In>
-    void finish(Plan& plan) && {
-        static_assert(Coded<In>, "what is fanned out must be able to spill: see codec.hpp");
-        static_assert(Coded<output<In>>, "a fan-out's children must be able to spill: see codec.hpp");
-        auto stage = std::make_unique<FanOutStage<In, output<In>, State, F, Factory>>(std::move(name), std::move(f),
-                                                                                      std::move(factory));
-        stage->limit = limit;
-        plan.stages.push_back(std::move(stage));
-    }
-};
-
-template <class F, class T, class State = NoLocal, class Factory = NoLocal>
-struct PendingBatch {
-    std::string name;
-    F f;
-    std::function<std::size_t(const T&)> cells;
-    std::size_t full;
-    Factory factory{};
-    std::size_t limit = 0;
-    std::shared_ptr<DeviceForm> form = {};
-
-    template <class In>
-    using output = T;
-
-    PendingBatch(std::string stage_name, F function, std::function<std::size_t(const T&)> cost, std::size_t full_cells,
-                 Factory state_factory = {})
-        : name(std::move(stage_name)), f(std::move(function)), cells(std::move(cost)), full(full_cells),
-          factory(std::move(state_factory)) {}
-    template <class NewFactory>
-    auto with_local(NewFactory new_factory) && {
-        PendingBatch<F, T, std::invoke_result_t<NewFactory&>, NewFactory> pending(
-            std::move(name), std::move(f), std::move(cells), full, std::move(new_factory));
-        pending.limit = limit;
-        pending.form = std::move(form);
-        return pending;
-    }
-    template <class In>
-    void finish(Plan& plan) && {
-        auto stage = std::make_unique<BatchStage<T, F, State, Factory>>(std::move(name), std::move(f),
-                                                                        std::move(factory), std::move(cells), full);
-        stage->limit = limit;
-        stage->form = std::move(form);
-        plan.stages.push_back(std::move(stage));
-    }
-};
-
-template <class ParentType, class F>
-struct PendingGather {
-    std::string name;
-    F f;
-    std::size_t limit = 0;
-
-    template <class In>
-    using output = std::remove_cvref_t<std::invoke_result_t<F&, ParentType&, batch<In>&>>;
-
-    PendingGather(std::string stage_name, F function) : name(std::move(stage_name)), f(std::move(function)) {}
-    template <class In>
-    void finish(Plan& plan) && {
-        static_assert(Coded<output<In>>, "a gather's result must be able to spill: see codec.hpp");
-        plan.stages.push_back(
-            std::make_unique<GatherStage<ParentType, In, output<In>, F>>(std::move(name), std::move(f)));
-    }
-};
-
-struct PendingNothing {
-    std::size_t limit = 0;
-    template <class In>
-    using output = In;
-    template <class In>
-    void finish(Plan&) && {
-        static_assert(Coded<In>, "a source's items must be able to spill: see codec.hpp");
-    }
-};
-
+/// `Range` is a reference where the range is looked at, and a value where it was given away.
 template <class T, class Range>
 class RangeSource final : public Source {
 public:
-    explicit RangeSource(Range items) : items_(std::move(items)), at_(std::ranges::begin(items_)) {
+    explicit RangeSource(Range&& items) : items_(std::forward<Range>(items)), at_(std::ranges::begin(items_)) {
         if constexpr (std::ranges::sized_range<Range>) size_ = std::ranges::size(items_);
     }
     std::size_t take(std::span<Payload* const> out) override {
@@ -511,8 +387,8 @@ std::unique_ptr<Source> make_source(Range&& items) {
     if constexpr (std::is_same_v<std::remove_cvref_t<Range>, generator<T>>) {
         return std::make_unique<GeneratorSource<T>>(std::forward<Range>(items));
     } else {
-        using View = std::views::all_t<Range>;
-        return std::make_unique<RangeSource<T, View>>(std::views::all(std::forward<Range>(items)));
+        using Held = std::conditional_t<std::is_lvalue_reference_v<Range>, Range, std::remove_cvref_t<Range>>;
+        return std::make_unique<RangeSource<T, Held>>(std::forward<Range>(items));
     }
 }
 
