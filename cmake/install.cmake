@@ -1,4 +1,4 @@
-# Install, find_package(spillway [COMPONENTS hts jemalloc]) and pkg-config. The libraries are static, so whoever links
+# Install, find_package(spillway [COMPONENTS hts jemalloc tbb]) and pkg-config. The libraries are static, so whoever links
 # them also links what they use: spillwayConfig.cmake and the .pc files look that up and name the package when it is missing.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/spillway)
@@ -46,6 +46,9 @@ set(more_libs "")
 if(TARGET spillway_hts)
   spillway_install(hts spillway_hts)
   spillway_pkgconfig(spillway-hts spillway_hts "Reads, reference and VCF over htslib" spillway-base)
+endif()
+if(TARGET spillway_tbb)
+  spillway_install(tbb spillway_tbb)
 endif()
 if(TARGET spillway_jemalloc)
   spillway_install(jemalloc spillway_jemalloc)

@@ -10,15 +10,15 @@
 #pragma once
 
 #include "base/spill_place.hpp"
+#include "directory/countdown.hpp"
+#include "directory/entry_list.hpp"
 #include "directory/pins.hpp"
 #include "directory/state_word.hpp"
 #include "spillway/candidate.hpp"
 
-#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 namespace spillway {
 class Slab;
@@ -27,7 +27,10 @@ class Slab;
 namespace spillway::detail {
 
 struct Family;
-struct FamilyChunk;
+
+/// So many to a chunk that a source of small candidates allocates seldom, so few that a region's handful of sites
+/// wastes little. Where a stage batches by key, as many make a batch.
+using FamilyEntries = EntryList<30>;
 
 /// Type-stable: a slot never moves and is never freed while the directory lives, so a stale hint may always look at its
 /// word. All but the atomics belong to the owner that the word names.
@@ -36,71 +39,23 @@ struct alignas(64) Slot {
     std::atomic<std::uint64_t> root{
         0}; ///< Ordinal of its source item. Relaxed: scans sample it, and believe it only after a claim.
     Payload payload;
-    Family* family = nullptr;            ///< That it is a child of.
-    Family* children = nullptr;          ///< That it is the parent of, while expanded or gathering.
-    std::uint64_t ordinal = 0;           ///< Among its family.
-    std::atomic<std::size_t> charged{0}; ///< Bytes that the governor counts for its payload. Relaxed: as root.
-    SpillPlace place;                    ///< On disk, where the word says so.
-    Slab* slab = nullptr;                ///< What its payload was allocated from, where a stage asked for one.
-    FamilyChunk* chunk = nullptr;        ///< Where its family holds it; good while the drain has not passed it.
-    std::size_t heap = 0;                ///< Of `charged`: what is not in a slab.
-    std::uint32_t index = 0;             ///< Its own place in the directory.
-    bool in_slab = false;                ///< Whether the payload on disk is to go to a slab again.
-    bool arrived = false;                ///< Whether it has counted in `chunk`.
-};
-
-/// Part of a family's entries. Where a stage batches by key, also the members of one batch.
-struct FamilyChunk {
-    /// So many that a source of small candidates allocates seldom, so few that a region's handful of sites wastes
-    /// little.
-    static constexpr std::size_t entries = 30;
-
-    std::array<std::atomic<std::uint32_t>, entries> slots{}; ///< Slot index + 1; 0 is not made yet.
-    std::atomic<FamilyChunk*> next{nullptr};
-    /// Entries that have neither come to the stage that batches by key nor ended before it.
-    std::atomic<std::uint32_t> missing{entries};
-
-    /// True: these were the last. Acquire and release: whoever takes the last sees what every other has left.
-    [[nodiscard]] bool arrive(std::size_t count = 1) noexcept {
-        const auto some = static_cast<std::uint32_t>(count);
-        return missing.fetch_sub(some, std::memory_order_acq_rel) == some;
-    }
+    Family* family = nullptr;              ///< That it is a child of.
+    Family* children = nullptr;            ///< That it is the parent of, while expanded or gathering.
+    std::uint64_t ordinal = 0;             ///< Among its family.
+    std::atomic<std::size_t> charged{0};   ///< Bytes that the governor counts for its payload. Relaxed: as root.
+    SpillPlace place;                      ///< On disk, where the word says so.
+    Slab* slab = nullptr;                  ///< What its payload was allocated from, where a stage asked for one.
+    FamilyEntries::Chunk* chunk = nullptr; ///< Where its family holds it; good while the drain has not passed it.
+    std::size_t heap = 0;                  ///< Of `charged`: what is not in a slab.
+    std::uint32_t index = 0;               ///< Its own place in the directory.
+    bool in_slab = false;                  ///< Whether the payload on disk is to go to a slab again.
+    bool arrived = false;                  ///< Whether it has counted in `chunk`.
 };
 
 /// The children of one parent, or the items of the source. Made by one producer at a time, walked by one drainer at a
 /// time.
 struct Family : Parent {
-    using Chunk = FamilyChunk;
-    static constexpr std::size_t chunk_entries = Chunk::entries;
     static constexpr std::size_t no_stage = ~std::size_t{0};
-
-    Family() : first(std::make_unique<Chunk>().release()), last(first) {}
-    Family(const Family&) = delete;
-    Family& operator=(const Family&) = delete;
-    ~Family() {
-        while (first != nullptr) pop_chunk();
-    }
-
-    /// Producer. Release on the entry and on the link: pair with the drainer's acquire of both.
-    void append(Slot& slot) {
-        if (last_used == chunk_entries) {
-            Chunk* chunk = std::make_unique<Chunk>().release(); // the list owns it: pop_chunk()
-            slot.chunk = chunk;
-            chunk->slots[0].store(slot.index + 1, std::memory_order_release);
-            last->next.store(chunk, std::memory_order_release);
-            last = chunk;
-            last_used = 1;
-        } else {
-            slot.chunk = last;
-            last->slots[last_used++].store(slot.index + 1, std::memory_order_release);
-        }
-    }
-
-    /// Drainer, or the gather. The chunk after the oldest becomes the oldest.
-    void pop_chunk() noexcept {
-        const std::unique_ptr<Chunk> walked(first);
-        first = walked->next.load(std::memory_order_acquire);
-    }
 
     Slot* parent = nullptr;       ///< None for the source's.
     Key key;                      ///< Of the parent.
@@ -109,18 +64,16 @@ struct Family : Parent {
     std::size_t keyed = no_stage; ///< The stage on its children's way that batches by key.
     bool gathers = false;         ///< Whether the parent takes its own place again.
 
+    FamilyEntries entries; ///< Slot index + 1.
+
     // Producer's.
     bool broken = false; ///< The producer threw: children are missing.
-    Chunk* first;        ///< The oldest chunk not yet walked; the drainer's, or the gather's.
-    Chunk* last;
-    std::size_t last_used = 0;
     std::uint64_t produced = 0;
 
-    std::atomic<bool> closed{false};          ///< Release after the last entry; the drainer's acquire.
-    std::atomic<std::uint64_t> unfinished{1}; ///< Children not ended, and one for the producer. Gathers only.
-    PinWord<> pins;                           ///< On the parent's payload.
-    std::size_t charged = 0;                  ///< Bytes that the governor counts for the parent's payload.
-    SpillPlace place;                         ///< Of the parent's payload, where `pins` says so.
+    Countdown<> unfinished{1}; ///< Children not ended, and one for the producer. Gathers only.
+    PinWord<> pins;            ///< On the parent's payload.
+    std::size_t charged = 0;   ///< Bytes that the governor counts for the parent's payload.
+    SpillPlace place;          ///< Of the parent's payload, where `pins` says so.
 };
 
 } // namespace spillway::detail

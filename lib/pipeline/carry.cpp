@@ -41,13 +41,9 @@ std::size_t Core::carry_size(std::size_t stage) const noexcept {
 
 bool Core::may_enter(SeatState& seat, std::size_t stage) noexcept {
     const Stage& what = *plan_.stages[stage];
-    // Acquire: pairs with step_out(), so that a stage of limit 1 sees what its last visitor wrote.
-    if (what.limit > 0 && points_[stage].inside.fetch_add(1, std::memory_order_acquire) >= what.limit) {
-        points_[stage].inside.fetch_sub(1, std::memory_order_release);
-        return false;
-    }
+    if (what.limit > 0 && !points_[stage].turnstile.enter(what.limit)) return false;
     if (what.lender == nullptr || (seat.lent[stage] = what.lender->try_borrow()) != nullptr) return true;
-    if (what.limit > 0) points_[stage].inside.fetch_sub(1, std::memory_order_release);
+    if (what.limit > 0) points_[stage].turnstile.leave();
     return false;
 }
 
@@ -55,9 +51,12 @@ void Core::step_out(SeatState& seat, std::size_t stage) noexcept {
     const Stage& what = *plan_.stages[stage];
     if (what.limit == 0 && what.lender == nullptr) return;
     if (what.lender != nullptr) what.lender->give_back(std::exchange(seat.lent[stage], nullptr));
-    if (what.limit > 0) points_[stage].inside.fetch_sub(1, std::memory_order_release);
-    // Whoever found the stage full, or the things lent, went away. The notify fences first: if a worker is asleep by
-    // then, it is woken to look again.
+    if (what.limit > 0) {
+        points_[stage].turnstile.leave();
+    } else {
+        StandardAtomics::fence_seq_cst(); // as in Turnstile::leave()
+    }
+    // Whoever found the stage full, or the things lent, went away, to sleep perhaps.
     for (std::size_t i = 0; i < sink_; ++i) {
         const bool freed = i == stage || (what.lender != nullptr && plan_.stages[i]->lender == what.lender);
         if (freed && points_[i].backlog() > 0) workers_.notify(1);
@@ -65,26 +64,7 @@ void Core::step_out(SeatState& seat, std::size_t stage) noexcept {
 }
 
 bool Core::may_open() noexcept {
-    if (opened_.load(std::memory_order_relaxed) < needed_.load(std::memory_order_relaxed)) return true;
-    const std::uint64_t open = opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed);
-    if (open == 0) return true; // the head itself has not been made yet: it gets through whatever the memory
-    if (open >= window_ || governor_.verdict() == Verdict::hold) {
-        throttled_.store(true, std::memory_order_relaxed);
-        // Pairs with the fence in walk(): either the drain sees that someone is held back, or this look sees what it
-        // passed.
-        StandardAtomics::fence_seq_cst();
-        if (opened_.load(std::memory_order_relaxed) - passed_.load(std::memory_order_relaxed) >= window_ ||
-            governor_.verdict() == Verdict::hold) {
-            return false;
-        }
-    }
-    // Once it was full, let a part of the window pass before opening again, so that workers are not woken for one item
-    // each.
-    if (throttled_.load(std::memory_order_relaxed)) {
-        if (open > window_ - window_ / 4) return false;
-        throttled_.store(false, std::memory_order_relaxed);
-    }
-    return true;
+    return opened_.may_open(window_, [this] { return governor_.verdict() == Verdict::hold; });
 }
 
 Local* Core::local(SeatState& seat, std::size_t stage) {
@@ -198,11 +178,11 @@ bool Core::pull(SeatState& seat) {
             Slot& slot = *seat.carried[i];
             adopt(slot, root_, root_.produced);
             slot.word.carry(seat.index);
-            root_.append(slot);
+            slot.chunk = root_.entries.append(slot.index + 1);
         }
         for (std::size_t i = made; i < wanted; ++i) free_slot(seat, *seat.carried[i]);
         seat.carried.resize(made);
-        opened_.fetch_add(made, std::memory_order_relaxed);
+        opened_.open(made);
         if (last) {
             source_done_.store(true, std::memory_order_relaxed);
             close(root_);
@@ -261,7 +241,7 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
     for (std::size_t i = made; i < wanted; ++i) free_slot(seat, *seat.carried[i]);
     seat.carried.resize(made);
     seat.candidates += made;
-    if (family.gathers) family.unfinished.fetch_add(made, std::memory_order_relaxed);
+    if (family.gathers) family.unfinished.expect(made);
     if (plan_.stages[stage]->keeps_parent) {
         // Each child that is carried holds a pin on the parent, as one taken from a queue would. Ours keeps it in
         // memory meanwhile.
@@ -271,7 +251,7 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
                             "the parent moved while pinned");
         }
     }
-    for (Slot* slot : seat.carried) family.append(*slot);
+    for (Slot* slot : seat.carried) slot->chunk = family.entries.append(slot->index + 1);
     const bool last = broken || made < wanted;
     Growing ended;
     if (last) ended = std::exchange(growing, {});
@@ -477,7 +457,7 @@ std::size_t Core::cells_remaining(std::size_t stage) const noexcept {
     constexpr std::size_t plenty = std::numeric_limits<std::size_t>::max() / 4;
     const std::size_t queued = points_[stage].queued_cells();
     if (source_done_.load(std::memory_order_relaxed)) return queued;
-    const std::uint64_t opened = opened_.load(std::memory_order_relaxed);
+    const std::uint64_t opened = opened_.begun();
     const std::uint64_t expected = plan_.source != nullptr ? plan_.source->size() : 0;
     if (expected == 0 || opened == 0) return plenty; // a source of unknown length is work
     const double each =

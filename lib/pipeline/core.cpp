@@ -287,15 +287,15 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
             points_[0].cells.fetch_add(static_cast<std::int64_t>(plan_.stages[0]->cells(slot.payload)),
                                        std::memory_order_relaxed);
         }
-        root_.append(slot);
-        opened_.fetch_add(1, std::memory_order_relaxed);
+        slot.chunk = root_.entries.append(slot.index + 1);
+        opened_.open(1);
         const bool to_sink = sink_ == 0;
         if (waits) {
-            FamilyChunk& chunk = *slot.chunk;
+            FamilyEntries::Chunk& chunk = *slot.chunk;
             slot.arrived = true;
             slot.word.park(Place::memory, 0);
             if (bytes > 0) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-            if (chunk.arrive()) complete(root_, chunk, nullptr);
+            if (chunk.missing.arrive()) complete(root_, chunk, nullptr);
         } else if (to_sink) {
             slot.word.park(Place::memory);
         } else {
@@ -326,8 +326,8 @@ void Core::close() {
 
 Progress Core::progress() const {
     Progress progress;
-    progress.sources = opened_.load(std::memory_order_relaxed);
-    progress.finished = passed_.load(std::memory_order_relaxed);
+    progress.sources = opened_.begun();
+    progress.finished = opened_.passed();
     progress.expected = plan_.source != nullptr ? plan_.source->size() : 0;
     progress.memory = static_cast<std::size_t>(governor_.used());
     progress.spilled_bytes = store_ != nullptr ? store_->statistics().bytes_written : 0;
@@ -369,9 +369,7 @@ bool Core::waits_for_others() noexcept {
 
 bool Core::could_use_more() const noexcept {
     if (over()) return false;
-    if (!source_done_.load(std::memory_order_relaxed) && plan_.source != nullptr &&
-        !throttled_.load(std::memory_order_relaxed))
-        return true;
+    if (!source_done_.load(std::memory_order_relaxed) && plan_.source != nullptr && !opened_.refused()) return true;
     const auto threads = static_cast<std::int64_t>(workers_.threads());
     return std::any_of(points_.begin(), points_.end(),
                        [&](const StagePoint& point) { return point.backlog() > threads; });
@@ -450,7 +448,7 @@ Report Core::finish() {
     ended_ = true;
     const std::lock_guard lock(mutex_);
     if (error_) throw *error_;
-    report_.sources = opened_.load(std::memory_order_relaxed);
+    report_.sources = opened_.begun();
     report_.restored = restored_.load(std::memory_order_relaxed);
     if (store_ != nullptr) {
         const SpillStatistics spilled = store_->statistics();

@@ -10,8 +10,10 @@
 
 #include "directory/directory.hpp"
 #include "pipeline/feeder.hpp"
+#include "pipeline/open_window.hpp"
 #include "pool/drain.hpp"
 #include "pool/hint_queue.hpp"
+#include "pool/turnstile.hpp"
 #include "pool/workers.hpp"
 #include "spill/run_journal.hpp"
 #include "spill/store.hpp"
@@ -36,7 +38,7 @@ struct StagePoint {
     HintQueue given_back;                                        ///< What a device failed at: for workers only.
     alignas(cache_line_pair) std::atomic<std::int64_t> cells{0}; ///< batch: cost of what is queued.
     std::atomic<std::uint64_t> cells_seen{0};                    ///< Routed: cost of what was ever queued.
-    std::atomic<std::uint32_t> inside{0};                        ///< limit: workers inside.
+    Turnstile<> turnstile;                                       ///< limit: workers inside.
     std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
     EventCount<> device_work;                  ///< Feeders that have nothing to take.
     bool forks = false; ///< Whether a candidate that comes here is queued rather than carried on.
@@ -164,7 +166,7 @@ private:
     void find_keyed_stages();
     void arrive(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
     [[nodiscard]] bool ends_before(Slot& slot) noexcept;
-    void complete(Family& family, FamilyChunk& chunk, const Slot* ending);
+    void complete(Family& family, FamilyEntries::Chunk& chunk, const Slot* ending);
     void close(Family& family);
     void collect(SeatState& seat);
     bool take_by_key(SeatState& seat, std::size_t stage);
@@ -231,15 +233,12 @@ private:
     Family root_;                                               // the source's items, in order
     alignas(cache_line_pair) std::atomic<bool> pulling_{false}; // guards the source and the producer side of root_
     std::atomic<bool> source_done_{false};
-    std::atomic<bool> throttled_{false};
-    alignas(cache_line_pair) std::atomic<std::uint64_t> opened_{0};
-    alignas(cache_line_pair) std::atomic<std::uint64_t> passed_{
-        0};             // source items that the drain has passed: the head's ordinal
-    EventCount<> room_; // hosts that wait to push
+    OpenWindow<> opened_; // source items; passed by the drain
+    EventCount<> room_;   // hosts that wait to push
 
     struct Cursor {
         Family* family;
-        std::size_t index; // in the family's oldest chunk
+        FamilyEntries::Cursor at;
     };
     Drain<> drain_;
     std::atomic<bool> drain_wanted_{false};
@@ -250,7 +249,6 @@ private:
     std::atomic<bool> pressed_{false};             // the head waits for a fan-out that others are in the middle of
     std::atomic<const Family*> starving_{nullptr}; // the family whose next entry the drain waits for
     std::vector<std::size_t> keyed_;               // by fan-out: the stage on its children's way that batches by key
-    std::atomic<std::uint64_t> needed_{0};         // source items, room or not: the head's batch is made of them
 
     alignas(cache_line_pair) std::atomic<bool> stopping_{false};
     std::atomic<bool> finished_{false};

@@ -38,25 +38,25 @@ void Core::arrive(SeatState& seat, std::span<Slot* const> slots, std::size_t sta
                            far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
         if (bytes > 0 && !spill) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
         Family& family = *slot->family;
-        FamilyChunk& chunk = *slot->chunk;
+        FamilyEntries::Chunk& chunk = *slot->chunk;
         slot->arrived = true;
         unpin(seat, &family);
         slot->word.park(spill ? Place::disk : Place::memory, static_cast<std::uint8_t>(stage));
-        if (chunk.arrive()) complete(family, chunk, nullptr);
+        if (chunk.missing.arrive()) complete(family, chunk, nullptr);
     }
     request_drain(); // it may have passed by while they were on their way, and must learn what it waits for
 }
 
 /// Whether the candidate, which ends, is the last that its batch waited for.
 bool Core::ends_before(Slot& slot) noexcept {
-    return slot.family->keyed != Family::no_stage && !slot.arrived && slot.chunk->arrive();
+    return slot.family->keyed != Family::no_stage && !slot.arrived && slot.chunk->missing.arrive();
 }
 
 /// All members of the batch that will ever come have come. `ending` is one that is about to end: the chunk stands as
 /// long as it has not.
-void Core::complete(Family& family, FamilyChunk& chunk, const Slot* ending) {
+void Core::complete(Family& family, FamilyEntries::Chunk& chunk, const Slot* ending) {
     const auto stage = static_cast<std::uint8_t>(family.keyed);
-    for (std::atomic<std::uint32_t>& entry : chunk.slots) {
+    for (const std::atomic<std::uint32_t>& entry : chunk.entries) {
         const std::uint32_t index = entry.load(std::memory_order_acquire);
         if (index == 0) continue; // passed by the drain, or never made
         Slot& slot = directory_[index - 1];
@@ -81,11 +81,10 @@ void Core::complete(Family& family, FamilyChunk& chunk, const Slot* ending) {
 
 /// No more members will be made. By the producer, once.
 void Core::close(Family& family) {
-    const std::size_t rest = Family::chunk_entries - family.last_used;
-    if (family.keyed != Family::no_stage && rest > 0 && family.last->arrive(rest))
-        complete(family, *family.last, nullptr);
-    // Release: pairs with the drain's acquire, so that whoever sees the end sees every entry before it.
-    family.closed.store(true, std::memory_order_release);
+    const std::size_t rest = family.entries.missing();
+    if (family.keyed != Family::no_stage && rest > 0 && family.entries.newest().missing.arrive(rest))
+        complete(family, family.entries.newest(), nullptr);
+    family.entries.close();
 }
 
 /// seat.carried is the first of a complete batch, claimed: the others after it.
@@ -93,7 +92,7 @@ void Core::collect(SeatState& seat) {
     Slot& first = *seat.carried.front();
     Family& family = *first.family;
     bool behind = false; // the first one's entry
-    for (std::atomic<std::uint32_t>& entry : first.chunk->slots) {
+    for (const std::atomic<std::uint32_t>& entry : first.chunk->entries) {
         const std::uint32_t index = entry.load(std::memory_order_acquire);
         if (index == 0) continue;
         Slot& slot = directory_[index - 1];

@@ -64,7 +64,7 @@ void Core::release_slab(SeatState& seat, Slot& slot) {
 
 /// Near the head, a candidate is needed so soon that writing it would only cost.
 bool Core::far_behind_head(std::uint64_t root) const noexcept {
-    return root > passed_.load(std::memory_order_relaxed) + 2 * workers_.threads();
+    return root > opened_.passed() + 2 * workers_.threads();
 }
 
 /// To disk, if there is one and it takes it. The caller owns the slot, and says by its next step where the payload is.

@@ -84,22 +84,14 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
     starving_.store(nullptr, std::memory_order_relaxed);
     urgent_root_.store(no_root, std::memory_order_relaxed);
     pressed_.store(false, std::memory_order_relaxed);
-    const std::uint64_t passed_before = passed_.load(std::memory_order_relaxed);
+    const std::uint64_t passed_before = opened_.passed();
     std::uint64_t passed = passed_before;
     bool blocked = false;
     while (!blocked && !order_.empty() && !stopping()) {
         Cursor& at = order_.back();
         Family& family = *at.family;
-        const bool closed =
-            family.closed.load(std::memory_order_acquire); // before the entry: entries precede the close
-        if (at.index == Family::chunk_entries) {
-            if (family.first->next.load(std::memory_order_acquire) != nullptr) {
-                family.pop_chunk();
-                at.index = 0;
-            }
-        }
-        const std::uint32_t entry =
-            at.index < Family::chunk_entries ? family.first->slots[at.index].load(std::memory_order_acquire) : 0;
+        const bool closed = family.entries.closed(); // before the entry: entries precede the close
+        const std::uint32_t entry = family.entries.at(at.at);
         if (entry == 0) {
             if (!closed) {
                 starving_.store(&family, std::memory_order_relaxed);
@@ -113,7 +105,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             emit(seat);
             order_.pop_back();
             if (family.parent == nullptr) {
-                passed_.store(passed, std::memory_order_relaxed);
+                static_cast<void>(opened_.pass(passed, window_));
                 end_run(false);
                 return;
             }
@@ -122,8 +114,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             free_family(family);
             free_slot(seat, parent);
             Cursor& above = order_.back();
-            above.family->first->slots[above.index++].store(0,
-                                                            std::memory_order_relaxed); // its index may be in use again
+            above.family->entries.pass(above.at);
             if (above.family->parent == nullptr) ++passed;
             continue;
         }
@@ -136,8 +127,8 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
                 blocked = true;
                 urgent_root_.store(slot.root.load(std::memory_order_relaxed), std::memory_order_relaxed);
                 if (family.parent == nullptr) {
-                    const std::uint64_t whole = (slot.ordinal / Family::chunk_entries + 1) * Family::chunk_entries;
-                    if (needed_.exchange(whole, std::memory_order_relaxed) < whole) workers_.notify_all();
+                    constexpr std::uint64_t batch = FamilyEntries::chunk_entries;
+                    if (opened_.need((slot.ordinal / batch + 1) * batch)) workers_.notify_all();
                 }
                 break;
             }
@@ -153,7 +144,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             }
             if (!pin_soon(seat, slot.family)) return;
             seat.emitted.push_back(&slot);
-            family.first->slots[at.index++].store(0, std::memory_order_relaxed);
+            family.entries.pass(at.at);
             if (family.parent == nullptr) ++passed;
             if (seat.emitted.size() == most_carried) emit(seat);
             break;
@@ -162,7 +153,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             emit(seat);
             if (family.parent == nullptr && is_journaled(slot.ordinal)) replay(seat, slot.ordinal);
             free_slot(seat, slot);
-            family.first->slots[at.index++].store(0, std::memory_order_relaxed);
+            family.entries.pass(at.at);
             if (family.parent == nullptr) ++passed;
             break;
         case State::expanded:
@@ -205,14 +196,9 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         }
     }
     emit(seat);
-    if (passed != passed_before) {
-        passed_.store(passed, std::memory_order_relaxed);
-        // Pairs with the fence in may_open(): see there.
-        StandardAtomics::fence_seq_cst();
-        if (throttled_.load(std::memory_order_relaxed)) {
-            room_.notify_all();
-            workers_.notify(1);
-        }
+    if (passed != passed_before && opened_.pass(passed, window_)) {
+        room_.notify_all();
+        workers_.notify(1);
     }
 }
 
@@ -249,8 +235,7 @@ void Core::count_ended(SeatState& seat) {
     while (!seat.ended.empty()) {
         Family& family = *seat.ended.back();
         seat.ended.pop_back();
-        // Acquire and release: whoever takes the last one sees what every child left.
-        if (family.unfinished.fetch_sub(1, std::memory_order_acq_rel) == 1) fire(seat, family);
+        if (family.unfinished.arrive()) fire(seat, family);
     }
 }
 
@@ -259,12 +244,7 @@ void Core::fire(SeatState& seat, Family& family) {
     parent.word.carry(seat.index); // Gathering has one owner: whoever ended the last child
     if (!pin_soon(seat, &family)) return;
     std::vector<Slot*> children;
-    for (Family::Chunk* chunk = family.first; chunk != nullptr; chunk = chunk->next.load(std::memory_order_acquire)) {
-        for (std::atomic<std::uint32_t>& entry : chunk->slots) {
-            const std::uint32_t index = entry.exchange(0, std::memory_order_acquire);
-            if (index != 0) children.push_back(&directory_[index - 1]);
-        }
-    }
+    family.entries.take_all([&](std::uint32_t entry) { children.push_back(&directory_[entry - 1]); });
     std::vector<Item> items;
     for (Slot* slot : children) {
         for (;;) {

@@ -35,6 +35,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 #include <ucontext.h>
@@ -239,8 +240,20 @@ public:
     [[nodiscard]] std::size_t location() const { return location_; }
 
 private:
-    static std::uint64_t to_bits(T value) { return static_cast<std::uint64_t>(value); }
-    static T from_bits(std::uint64_t bits) { return static_cast<T>(bits); }
+    static std::uint64_t to_bits(T value) {
+        if constexpr (std::is_pointer_v<T>) {
+            return reinterpret_cast<std::uintptr_t>(value);
+        } else {
+            return static_cast<std::uint64_t>(value);
+        }
+    }
+    static T from_bits(std::uint64_t bits) {
+        if constexpr (std::is_pointer_v<T>) {
+            return reinterpret_cast<T>(static_cast<std::uintptr_t>(bits));
+        } else {
+            return static_cast<T>(bits);
+        }
+    }
 
     // As the standard derives it: a failure stores nothing, so it releases nothing.
     static std::memory_order on_failure(std::memory_order order) {

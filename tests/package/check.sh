@@ -29,6 +29,9 @@ expect "find_package, spillway::align" "32 2-10 8M" "$scratch/cmake/align_only"
 if [ -x "$scratch/cmake/on_device" ]; then
     expect "find_package, spillway::gpu" "32 2-10 8M" "$scratch/cmake/on_device"
 fi
+if [ -x "$scratch/cmake/lent_threads" ]; then
+    expect "spillway::tbb lends an arena's threads" "55 10" "$scratch/cmake/lent_threads"
+fi
 if [ -x "$scratch/cmake/allocator" ]; then
     expect "spillway::jemalloc sets the allocator" "60000 1" "$scratch/cmake/allocator"
     MALLOC_CONF=dirty_decay_ms:7 expect "MALLOC_CONF has the last word" "7 1" "$scratch/cmake/allocator"
