@@ -80,8 +80,8 @@ TEST_CASE("the VCF is the same for every number of threads, little memory, BAM, 
         CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = threads}).text ==
               expected.text);
     }
-    CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = 2, .memory = 1}).text ==
-          expected.text);
+    CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = 2, .memory = 1 << 20})
+              .text == expected.text);
     CHECK(call(files.directory, {.alignments = files.cram, .reference = files.fasta, .threads = 2}).text ==
           expected.text);
     std::filesystem::remove(files.bam + ".bai");

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::array<std::size_t, 4> threads = {1, 2, 3, 8};
 constexpr std::array<std::int64_t, 3> region_lengths = {500, 10'000, 1'000'000};
-constexpr std::array<std::uint64_t, 2> memories = {0,
-                                                   1}; ///< What the machine has; so little that sources are held back.
+/// What the machine has; about the floor, so that sources are held back.
+constexpr std::array<std::uint64_t, 2> memories = {0, 1U << 20U};
 
 struct RealData {
     std::string fasta;
