@@ -5,6 +5,8 @@
 #include "inputs.hpp"
 #include "likelihoods.hpp"
 
+#include "spillway/gpu.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -66,16 +68,13 @@ std::size_t cells_of(const Candidate& candidate) {
 }
 
 void align_batch(spillway::batch<Candidate>& candidates) {
-    for (Candidate& candidate : candidates) {
-        auto tasks = place(candidate);
-        for (AlignmentTask& task : tasks) {
-            spillway::align(task.queries, task.target, alignment_scores, spillway::Span::query, task.found);
-        }
-        settle(candidate, tasks);
-    }
+    std::vector<Candidate*> all;
+    for (Candidate& candidate : candidates) all.push_back(&candidate);
+    align_on_cpu(all);
 }
 
 std::optional<WindowCalls> genotype_candidate(Candidate& candidate) {
+    settle(candidate);
     WindowCalls result{candidate.contig, candidate.begin, genotype(candidate)};
     std::erase_if(result.calls, [](const Call& call) { return call.quality < min_quality; });
     if (result.calls.empty()) return std::nullopt;
@@ -116,7 +115,10 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
             .fan_out("candidates",
                      [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
             .local([&] { return Decoder(inputs, tally); })
-            .route("align", align_batch, align_batch,
+            .map("place", place)
+            .route("align", align_batch,
+                   spillway::AlignOnDevice(alignment_scores, spillway::Span::query,
+                                           [](auto& candidate, auto&& align) { for_each_task(candidate, align); }),
                    {.cells = cells_of, .full = spillway::hts::first_guess(inputs.profile()).batch_cells})
             .map("genotype", genotype_candidate)
             .in_order("write",
@@ -125,7 +127,15 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     pipeline_options.memory = options.memory;
     pipeline_options.threads =
         std::min<std::size_t>(options.threads != 0 ? options.threads : spillway::allowed_threads(), most_workers());
+    pipeline_options.router = how.router;
     pipeline_options.router.gpu = options.gpu;
+    pipeline_options.devices = how.devices;
+    if (how.devices.empty() && options.gpu != spillway::Gpu::off) {
+        const spillway::CudaDevices gpus = spillway::cuda_devices();
+        if (gpus.devices.empty() && options.gpu == spillway::Gpu::required)
+            throw spillway::Error(spillway::ErrorCode::usage, "finding a GPU", "--gpu required", gpus.reason);
+        pipeline_options.devices = gpus.devices;
+    }
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (!options.temporary_directory.empty()) {

@@ -20,6 +20,8 @@ struct RunOptions {
     std::function<void(const std::string&)> warn;            ///< Whole sentences; one call at a time.
     std::function<void(const spillway::Progress&)> progress; ///< May be empty.
     std::shared_ptr<spillway::FileSystem> files = {}; ///< Of spilling, journal and output. None: the machine's own.
+    std::vector<std::shared_ptr<spillway::Device>> devices = {}; ///< To align on. None: the machine's own.
+    spillway::RouterOptions router = {};                         ///< When they take a batch; its gpu is the options'.
 };
 
 struct RunReport {

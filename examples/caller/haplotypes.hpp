@@ -10,6 +10,8 @@
 #include "variants.hpp"
 #include "windows.hpp"
 
+#include "spillway/align.hpp"
+
 #include <cstdint>
 #include <span>
 #include <string>
@@ -41,6 +43,13 @@ struct Query {
     bool cut_right; ///< The same at the slice's end.
 };
 
+/// The queries of a candidate that must be aligned to one haplotype, and what was found.
+struct AlignmentTask {
+    std::uint32_t haplotype = 0;
+    std::vector<std::uint32_t> queries;     ///< Indexes into Candidate::queries.
+    std::vector<spillway::Alignment> found; ///< One for each.
+};
+
 /// The unit of work of the stages from here on: a plain value that holds all it needs.
 struct Candidate {
     std::int32_t contig = -1;
@@ -54,6 +63,7 @@ struct Candidate {
     std::vector<Query> queries;        ///< Those that reach the evidence, by begin, then name hash, then flags.
     std::string read_bases;            ///< Of all queries.
     std::vector<std::uint8_t> read_qualities;
+    std::vector<AlignmentTask> alignments; ///< Where a placement without gaps does not settle the cost.
     std::vector<std::int32_t> costs; ///< Query-major: Phred of each query given each haplotype; see likelihoods.hpp.
 
     [[nodiscard]] std::string_view bases(const Query& query) const {

@@ -140,13 +140,13 @@ Phred gap_cost(std::string_view haplotype, std::int64_t at, std::int64_t size, s
     return cost;
 }
 
-AlignmentTasks place(Candidate& candidate) {
-    AlignmentTasks tasks;
+void place(Candidate& candidate) {
+    candidate.alignments.clear();
     candidate.costs.assign(candidate.queries.size() * candidate.haplotypes.size(), 0);
     for (std::size_t h = 0; h < candidate.haplotypes.size(); ++h) {
         const Haplotype& haplotype = candidate.haplotypes[h];
         const std::int32_t enough = cheapest_gap(haplotype.bases);
-        AlignmentTask task{static_cast<std::uint32_t>(h), {}, {}, haplotype.bases, {}};
+        AlignmentTask task{static_cast<std::uint32_t>(h), {}, {}};
         for (std::size_t q = 0; q < candidate.queries.size(); ++q) {
             const Query& query = candidate.queries[q];
             const std::int64_t by_begin = place_on(candidate, haplotype, query.begin, true);
@@ -155,25 +155,39 @@ AlignmentTasks place(Candidate& candidate) {
             if (by_end != by_begin && cost > 0)
                 cost = std::min(cost, gapless_cost(candidate, query, haplotype.bases, by_end));
             candidate.cost(q, h) = cost;
-            if (cost > enough) {
-                task.indexes.push_back(static_cast<std::uint32_t>(q));
-                task.queries.push_back(candidate.bases(query));
-            }
+            if (cost > enough) task.queries.push_back(static_cast<std::uint32_t>(q));
         }
         task.found.resize(task.queries.size());
-        if (!task.queries.empty()) tasks.push_back(std::move(task));
+        if (!task.queries.empty()) candidate.alignments.push_back(std::move(task));
     }
-    return tasks;
 }
 
-void settle(Candidate& candidate, const AlignmentTasks& tasks) {
-    for (const AlignmentTask& task : tasks) {
-        const std::string_view target = candidate.haplotypes[task.haplotype].bases;
-        for (std::size_t i = 0; i < task.indexes.size(); ++i) {
-            std::int32_t& cost = candidate.cost(task.indexes[i], task.haplotype);
-            cost = std::min(cost, path_cost(candidate, candidate.queries[task.indexes[i]], target, task.found[i]));
+void align_on_cpu(std::span<Candidate* const> candidates) {
+    std::vector<spillway::SequencePair> pairs;
+    for (Candidate* candidate : candidates) {
+        for_each_task(*candidate, [&](std::string_view haplotype, const auto& queries, const auto&) {
+            for (const std::string_view query : queries) pairs.push_back({query, haplotype});
+        });
+    }
+    std::vector<spillway::Alignment> found(pairs.size());
+    spillway::align(pairs, alignment_scores, spillway::Span::query, found);
+    auto next = found.begin();
+    for (Candidate* candidate : candidates) {
+        for (AlignmentTask& task : candidate->alignments) {
+            for (spillway::Alignment& alignment : task.found) alignment = std::move(*next++);
         }
     }
+}
+
+void settle(Candidate& candidate) {
+    for (const AlignmentTask& task : candidate.alignments) {
+        const std::string_view target = candidate.haplotypes[task.haplotype].bases;
+        for (std::size_t i = 0; i < task.queries.size(); ++i) {
+            std::int32_t& cost = candidate.cost(task.queries[i], task.haplotype);
+            cost = std::min(cost, path_cost(candidate, candidate.queries[task.queries[i]], target, task.found[i]));
+        }
+    }
+    candidate.alignments.clear();
 }
 
 } // namespace caller

@@ -1,8 +1,8 @@
 // How likely each query is, given that it was read from each haplotype.
 //
-//     caller::Alignments wanted = caller::place(candidate);      // settles what needs no alignment
-//     for (auto& task : wanted) spillway::align(task.queries, task.target, scores, spillway::Span::query, task.found);
-//     caller::settle(candidate, wanted);                         // candidate.costs is complete
+//     caller::place(candidate);                       // settles what needs no alignment
+//     caller::align_on_cpu(candidates);               // or on a device: for_each_task() says what
+//     caller::settle(candidate);                      // candidate.costs is complete
 //
 // The cost of a placement is the sum over its bases of -10 log10 of the error probability where they differ (a third of
 // it for each wrong base) and of the correct base's where they agree, and of a cost for each gap that knows the repeat
@@ -14,6 +14,7 @@
 #include "spillway/align.hpp"
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -23,22 +24,26 @@ namespace caller {
 /// spelled.
 inline constexpr spillway::Scores alignment_scores{};
 
-/// The queries of one candidate that must be aligned to one haplotype.
-struct AlignmentTask {
-    std::uint32_t haplotype;
-    std::vector<std::uint32_t> indexes; ///< Into Candidate::queries.
-    std::vector<std::string_view> queries;
-    std::string_view target;
-    std::vector<spillway::Alignment> found; ///< Of the size of queries; filled by whoever aligns.
-};
-using AlignmentTasks = std::vector<AlignmentTask>;
-
 /// Fills candidate.costs with the best placement without gaps. Where that costs no more than the cheapest gap that the
-/// haplotype could have, no alignment can be likelier; the others are returned to be aligned.
-[[nodiscard]] AlignmentTasks place(Candidate& candidate);
+/// haplotype could have, no alignment can be likelier; the others become candidate.alignments.
+void place(Candidate& candidate);
+
+/// Aligns all tasks of all candidates together.
+void align_on_cpu(std::span<Candidate* const> candidates);
+
+/// Calls align(haplotype, queries, found) for each task: std::string_view, a range of them, std::span<Alignment>.
+template <class SomeCandidate, class Align>
+void for_each_task(SomeCandidate& candidate, Align align) {
+    std::vector<std::string_view> queries;
+    for (auto& task : candidate.alignments) {
+        queries.clear();
+        for (const std::uint32_t query : task.queries) queries.push_back(candidate.bases(candidate.queries[query]));
+        align(std::string_view(candidate.haplotypes[task.haplotype].bases), queries, std::span(task.found));
+    }
+}
 
 /// Takes the alignments into candidate.costs.
-void settle(Candidate& candidate, const AlignmentTasks& tasks);
+void settle(Candidate& candidate);
 
 /// Cost of a gap in a read: `size` bases of the haplotype from `at` on missing, or `inserted` before `at` too many.
 /// By period and length of the repeat it lies in: measured rates of Illumina reads in homopolymers (Albers et al. 2011,

@@ -15,13 +15,12 @@ std::vector<std::string> split(const std::string& text, char separator) {
 
 } // namespace
 
-Called call(const TemporaryDirectory& directory, caller::CallerOptions options) {
+Called call(const TemporaryDirectory& directory, caller::CallerOptions options, caller::RunOptions how) {
     Called called;
     options.output = directory.file("called.vcf");
     if (options.threads == 0) options.threads = 1;
-    called.report = caller::run(
-        options,
-        {.stop = {}, .warn = [&](const std::string& text) { called.warnings.push_back(text); }, .progress = {}});
+    how.warn = [&](const std::string& text) { called.warnings.push_back(text); };
+    called.report = caller::run(options, how);
     called.text = read_file(options.output);
     for (const auto& line : split(called.text, '\n')) {
         const auto fields = split(line, '\t');

@@ -33,7 +33,8 @@ struct Called {
 };
 
 /// Output goes into the directory, as plain text.
-[[nodiscard]] Called call(const TemporaryDirectory& directory, caller::CallerOptions options);
+[[nodiscard]] Called call(const TemporaryDirectory& directory, caller::CallerOptions options,
+                          caller::RunOptions how = {});
 
 /// "c1:500 T>C 0/1", in order.
 [[nodiscard]] std::vector<std::string> texts(const std::vector<CalledRecord>& records);

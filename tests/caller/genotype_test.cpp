@@ -44,11 +44,10 @@ void add_read(Candidate& candidate, const std::string& bases, std::int64_t begin
 }
 
 std::vector<Call> called(Candidate& candidate) {
-    auto tasks = place(candidate);
-    for (auto& task : tasks) {
-        spillway::align(task.queries, task.target, alignment_scores, spillway::Span::query, task.found);
-    }
-    settle(candidate, tasks);
+    place(candidate);
+    Candidate* const all[] = {&candidate};
+    align_on_cpu(all);
+    settle(candidate);
     return genotype(candidate);
 }
 
