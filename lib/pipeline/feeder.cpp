@@ -53,6 +53,8 @@ void Feeder::join() {
 void Feeder::run() {
     SeatState& seat = core_.seat_for(seat_);
     try {
+        // Before the first batch wants it: pinned memory takes longer to get than a batch takes to do.
+        static_cast<void>(make_lanes());
         while (!core_.over()) {
             if (!step(seat)) wait();
         }

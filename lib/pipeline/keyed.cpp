@@ -63,7 +63,11 @@ void Core::complete(Family& family, FamilyEntries::Chunk& chunk, const Slot* end
         if (&slot == ending) continue;
         for (;;) {
             const StateWord word = slot.word.peek();
-            if (word.state == State::dropped || word.state == State::failed) break;
+            // One that had ended may have been passed, freed and taken for another since: what made it so came after
+            // the drain had cleared the entry, so a look at the word that sees it is followed by one that sees 0.
+            if (entry.load(std::memory_order_relaxed) == 0 || word.state == State::dropped ||
+                word.state == State::failed)
+                break;
             if (word.state != State::parked || !slot.word.try_take(word, StateWord::max_owner - 1)) {
                 StandardAtomics::pause(); // being written out; that ends
                 continue;

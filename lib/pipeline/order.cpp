@@ -152,8 +152,8 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         case State::failed:
             emit(seat);
             if (family.parent == nullptr && is_journaled(slot.ordinal)) replay(seat, slot.ordinal);
+            family.entries.pass(at.at); // before the slot is free for another: see complete()
             free_slot(seat, slot);
-            family.entries.pass(at.at);
             if (family.parent == nullptr) ++passed;
             break;
         case State::expanded:

@@ -49,7 +49,14 @@ spillway::RouterOptions eager() {
 }
 
 std::shared_ptr<spillway::Device> host_device() {
-    return std::make_shared<spillway::HostDevice>(spillway::HostDeviceOptions{.memory = std::size_t{64} << 20U});
+    return std::make_shared<spillway::HostDevice>(spillway::HostDeviceOptions{.memory = std::size_t{16} << 20U});
+}
+
+caller::RunOptions on(std::vector<std::shared_ptr<spillway::Device>> devices) {
+    caller::RunOptions how;
+    how.devices = std::move(devices);
+    how.router = eager();
+    return how;
 }
 
 const spillway::StageReport& align_stage(const Called& called) {
@@ -67,11 +74,10 @@ TEST_CASE("the VCF is the same without a device, on a device, on two, and on one
     const Called expected = call(files.directory, off);
     REQUIRE(expected.records.size() > 200);
     CHECK(align_stage(expected).device_cells == 0);
-    const Called one = call(files.directory, files.options, {.devices = {host_device()}, .router = eager()});
+    const Called one = call(files.directory, files.options, on({host_device()}));
     CHECK(one.text == expected.text);
     CHECK(align_stage(one).device_cells > 0);
-    const Called two =
-        call(files.directory, files.options, {.devices = {host_device(), host_device()}, .router = eager()});
+    const Called two = call(files.directory, files.options, on({host_device(), host_device()}));
     CHECK(two.text == expected.text);
     std::uint64_t failures = 0;
     for (const auto fault :
@@ -79,7 +85,7 @@ TEST_CASE("the VCF is the same without a device, on a device, on two, and on one
         for (const std::uint64_t k : {2U, 9U}) {
             auto device =
                 std::make_shared<spillway::FaultyDevice>(host_device(), spillway::FaultyDevice::every(k, fault));
-            const Called called = call(files.directory, files.options, {.devices = {device}, .router = eager()});
+            const Called called = call(files.directory, files.options, on({device}));
             CHECK(called.text == expected.text);
             failures += device->faults();
         }
@@ -105,6 +111,6 @@ TEST_CASE("candidates wait on disk for a slow device, and the VCF is the same") 
     const Called expected = call(files.directory, files.options);
     auto slow = std::make_shared<spillway::HostDevice>(
         spillway::HostDeviceOptions{.memory = std::size_t{8} << 20U, .cells_per_second = 2e8});
-    const Called called = call(files.directory, files.options, {.devices = {slow}, .router = eager()});
+    const Called called = call(files.directory, files.options, on({slow}));
     CHECK(called.text == expected.text);
 }

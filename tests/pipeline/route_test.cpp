@@ -102,6 +102,11 @@ Result run_with(std::vector<std::shared_ptr<Device>> devices, RouterOptions rout
     return result;
 }
 
+/// With little memory: staging is taken, and cleared, by the share of what there is.
+std::shared_ptr<Device> small_device() {
+    return std::make_shared<HostDevice>(HostDeviceOptions{.memory = 4_MiB});
+}
+
 std::vector<std::uint32_t> expected(std::uint32_t count) {
     std::vector<std::uint32_t> scores;
     for (std::uint32_t i = 0; i < count; ++i) scores.push_back(score_of(i));
@@ -113,7 +118,7 @@ std::vector<std::uint32_t> expected(std::uint32_t count) {
 TEST_CASE("a routed stage gives the same with no device, with one, and with two") {
     const auto devices = GENERATE(0U, 1U, 2U);
     std::vector<std::shared_ptr<Device>> list;
-    for (unsigned i = 0; i < devices; ++i) list.push_back(std::make_shared<HostDevice>());
+    for (unsigned i = 0; i < devices; ++i) list.push_back(small_device());
     const Result result = run_with(list, eager(), 20000);
     CHECK(result.scores == expected(20000));
     const StageReport& stage = result.report.stages[1];
@@ -126,11 +131,23 @@ TEST_CASE("a routed stage gives the same with no device, with one, and with two"
     }
 }
 
+TEST_CASE("a device that is always wanted does its share, in a run that is long enough to measure it") {
+    // On until it has done some, so that the test means the same on a slow machine.
+    const auto device = small_device();
+    std::uint64_t on_device = 0;
+    for (std::uint32_t count = 20000; on_device == 0 && count < 10'000'000; count *= 4) {
+        const Result result = run_with({device}, eager(), count);
+        CHECK(result.scores == expected(count));
+        on_device = result.report.stages[1].device_cells;
+    }
+    CHECK(on_device > 0);
+}
+
 TEST_CASE("a device that fails at every k-th call loses and doubles nothing") {
     const auto fault =
         GENERATE(DeviceFault::out_of_memory, DeviceFault::launch_failed, DeviceFault::lost, DeviceFault::no_driver);
     const auto k = GENERATE(1U, 2U, 7U, 40U);
-    auto device = std::make_shared<FaultyDevice>(std::make_shared<HostDevice>(), FaultyDevice::every(k, fault));
+    auto device = std::make_shared<FaultyDevice>(small_device(), FaultyDevice::every(k, fault));
     const Result result = run_with({device}, eager(), 5000);
     CHECK(result.scores == expected(5000));
     CHECK(result.report.emitted == 5000);

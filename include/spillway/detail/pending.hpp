@@ -73,8 +73,7 @@ struct MapKind {
 struct FanOutKind {
     template <class F, class State, class In>
     struct output {
-        static constexpr bool takes_shared = FanOutStage<In, In, State, F, NoLocal>::takes_shared;
-        using argument = std::conditional_t<takes_shared, shared<In>, In>;
+        using argument = std::conditional_t<takes_shared<In, State, F>, shared<In>, In>;
         using type = typename child_of<std::remove_cvref_t<stage_result<State, F, argument>>>::type;
     };
     template <class In, class State, class F, class Factory>

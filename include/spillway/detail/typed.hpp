@@ -243,12 +243,18 @@ struct child_of<generator<T>> {
     using type = T;
 };
 
+/// Whether a fan-out's function asks for its parent to be kept for the children.
+template <class In, class State, class F>
+inline constexpr bool takes_shared =
+    std::is_invocable_v<F&, shared<In>&> || std::is_invocable_v<F&, shared<In>&, State&> ||
+    std::is_invocable_v<F&, shared<In>&, Context&> || std::is_invocable_v<F&, shared<In>&, State&, Context&>;
+
 template <class In, class Out, class State, class F, class Factory>
 class FanOutStage final : public StageWithLocal<State, Factory> {
 public:
     FanOutStage(std::string stage_name, F f, Factory factory)
         : StageWithLocal<State, Factory>(Kind::fan_out, std::move(stage_name), std::move(factory)), f_(std::move(f)) {
-        this->keeps_parent = takes_shared;
+        this->keeps_parent = takes_shared<In, State, F>;
     }
 
     std::unique_ptr<Expansion> expand(Item& item, Parent& family, Local* local, Run& run) override {
@@ -256,7 +262,7 @@ public:
         item.payload->reset();
         State* state = this->state_of(local);
         Context context(run, item);
-        if constexpr (takes_shared) {
+        if constexpr (takes_shared<In, State, F>) {
             shared<In> parent(family);
             return expansion(invoke_stage(f_, parent, state, context));
         } else {
@@ -264,10 +270,6 @@ public:
             return expansion(invoke_stage<State, F, In>(f_, in, state, context));
         }
     }
-
-    static constexpr bool takes_shared =
-        std::is_invocable_v<F&, shared<In>&> || std::is_invocable_v<F&, shared<In>&, State&> ||
-        std::is_invocable_v<F&, shared<In>&, Context&> || std::is_invocable_v<F&, shared<In>&, State&, Context&>;
 
 private:
     template <class Children>
