@@ -45,6 +45,7 @@ struct Contender {
     void (*run)(const Load&, Sink&);
     bool floor = false;                      ///< Schedules nothing: below what a scheduler can reach.
     std::vector<double> wall = {}, cpu = {}; ///< ns a candidate, one for each repeat.
+    std::vector<double> futex = {};          ///< Calls a thousand candidates; 0 where they are not counted.
 };
 
 std::vector<Contender> contenders() {
@@ -89,6 +90,8 @@ bool measure(const Load& load, unsigned repeats, std::vector<Contender>& all) {
                 right = false;
             }
             if (repeat == 0) continue; // Warms caches, allocator and libraries.
+            contender.futex.push_back(static_cast<double>(sink.futex_calls) * 1e3 /
+                                      static_cast<double>(load.candidates));
             contender.wall.push_back(wall / static_cast<double>(load.candidates));
             contender.cpu.push_back((cpu_nanoseconds() - cpu) / static_cast<double>(load.candidates));
         }
@@ -107,6 +110,12 @@ void print(const std::vector<Contender>& all) {
         const double wall = median(c.wall);
         std::printf("| %s | %.0f | %.0f | %.2f | ", c.name.c_str(), wall, median(c.cpu), wall / loop);
         ours > 0 ? std::printf("%.2f |\n", wall / ours) : std::printf("|\n");
+    }
+    for (const Contender& c : all) {
+        if (median(c.futex) > 0) {
+            std::printf("\n%s: %.3f futex calls for 1,000 candidates (goal under 1)\n", c.name.c_str(),
+                        median(c.futex));
+        }
     }
 }
 

@@ -14,7 +14,7 @@ void spillway_pipeline(const Load& load, Sink& sink) {
                           .map("align", [&](Candidate& c) { c = load.align(c); })
                           .map("call", [&](Candidate& c) { c = load.call(c); })
                           .in_order("write", [&](const Candidate& c) { sink(c); });
-    scheduling.run({.threads = load.threads});
+    sink.futex_calls = scheduling.run({.threads = load.threads}).futex_calls;
 }
 
 } // namespace bench

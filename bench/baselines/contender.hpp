@@ -41,6 +41,10 @@ struct Load {
     [[nodiscard]] Candidate call(Candidate c) const noexcept { return {c.ordinal, spin(scramble(c.value))}; }
 
     [[nodiscard]] std::uint64_t spin(std::uint64_t value) const noexcept {
+        return turns == 0 ? value : turned(value, turns);
+    }
+    /// One loop for all contenders: inlined, each copy would be as fast as its place in the code lets it be.
+    [[nodiscard, gnu::noinline]] static std::uint64_t turned(std::uint64_t value, std::uint64_t turns) noexcept {
         for (std::uint64_t turn = 0; turn < turns; ++turn) asm volatile("" : "+r"(value)::);
         return value;
     }
@@ -56,6 +60,8 @@ public:
 
     /// Whether exactly the candidates of the load came, each once, in order, with the value that the stages give.
     [[nodiscard]] bool complete(const Load& load) const noexcept { return in_order_ && count_ == load.candidates; }
+
+    std::uint64_t futex_calls = 0; ///< Sleeps and wake-ups, where the contender counts them.
 
 private:
     std::uint64_t count_ = 0;
