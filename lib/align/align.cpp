@@ -50,6 +50,7 @@ public:
             return;
         }
         std::vector<SequencePair> pairs;
+        pairs.reserve(left.size());
         for (const std::size_t i : left) pairs.push_back(pair_of(i));
         std::vector<AlignmentEnd> ends(left.size());
         ScorePass(scores_, span_, isa_).run(pairs, ends);
