@@ -103,7 +103,7 @@ TEST_CASE("a GPU that is required and not there ends the run before it begins, a
     CHECK_FALSE(spillway::cuda_devices().reason.empty());
 }
 
-TEST_CASE("candidates wait on disk for a slow device, and the VCF is the same") {
+TEST_CASE("under little memory a slow device gives the same VCF") {
     Files files;
     make(files);
     files.options.region_length = 200;
