@@ -169,10 +169,11 @@ public:
     }
 
     /// State that each worker makes for the stage before, on its own thread, when it first needs it: `factory() ->
-    /// State`.
+    /// State`. It is destroyed on that thread before the run returns. `bytes`: what one holds (caches, file buffers),
+    /// which counts in the memory budget as long as it lives.
     template <class Factory>
-    [[nodiscard]] auto local(Factory factory) && {
-        auto pending = std::move(pending_).with_local(std::move(factory));
+    [[nodiscard]] auto local(Factory factory, std::size_t bytes = 0) && {
+        auto pending = std::move(pending_).with_local(std::move(factory), bytes);
         return Builder<Root, In, decltype(pending)>(std::move(plan_), std::move(pending));
     }
 

@@ -61,22 +61,42 @@ struct StandardAtomics {
     }
 
     /// Sleeps while `word` holds `expected`, at most `timeout`. May also return for no reason: the caller looks again.
-    /// The kernel compares and goes to sleep in one step with respect to futex_wake().
+    /// The kernel compares and goes to sleep in one step with respect to futex_wake(). `bits`, not 0, say which wakes
+    /// prefer this sleeper.
     static void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
-                           std::optional<std::chrono::nanoseconds> timeout = {}) noexcept {
-        timespec relative{};
+                           std::optional<std::chrono::nanoseconds> timeout = {}, std::uint32_t bits = 1) noexcept {
+        timespec until{}; // this form of the call takes the time of the end
         if (timeout) {
+            constexpr long second = 1'000'000'000;
+            ::clock_gettime(CLOCK_MONOTONIC, &until);
             const auto ns = timeout->count() < 0 ? 0 : timeout->count();
-            relative.tv_sec = static_cast<std::time_t>(ns / 1'000'000'000);
-            relative.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+            until.tv_sec += static_cast<std::time_t>(ns / second);
+            until.tv_nsec += static_cast<long>(ns % second);
+            if (until.tv_nsec >= second) {
+                until.tv_nsec -= second;
+                ++until.tv_sec;
+            }
         }
-        syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, expected, timeout ? &relative : nullptr, nullptr, 0);
+        syscall(SYS_futex, &word, FUTEX_WAIT_BITSET_PRIVATE, expected, timeout ? &until : nullptr, nullptr, bits);
     }
 
-    /// Wakes at most `count` threads that sleep on `word`; above INT_MAX counts as all.
-    static void futex_wake(std::atomic<std::uint32_t>& word, std::uint32_t count) noexcept {
+    /// Wakes at most `count` threads that sleep on `word`, first of all those that share one of `preferred` bits (0: no
+    /// preference). Returns how many system calls that took.
+    static std::uint32_t futex_wake(std::atomic<std::uint32_t>& word, std::uint32_t count,
+                                    std::uint32_t preferred = 0) noexcept {
         constexpr std::uint32_t all = 0x7fffffffU;
-        syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, count < all ? count : all, nullptr, nullptr, 0);
+        const auto wake = [&](std::uint32_t most, std::uint32_t bits) {
+            return syscall(SYS_futex, &word, FUTEX_WAKE_BITSET_PRIVATE, most, nullptr, nullptr, bits);
+        };
+        count = count < all ? count : all;
+        if (preferred == 0) {
+            wake(count, FUTEX_BITSET_MATCH_ANY);
+            return 1;
+        }
+        const long woken = wake(count, preferred);
+        if (woken >= 0 && static_cast<std::uint32_t>(woken) >= count) return 1;
+        wake(count - static_cast<std::uint32_t>(woken > 0 ? woken : 0), FUTEX_BITSET_MATCH_ANY);
+        return 2;
     }
 
     static_assert(sizeof(std::atomic<std::uint32_t>) == 4 && std::atomic<std::uint32_t>::is_always_lock_free,

@@ -155,25 +155,26 @@ std::vector<MemoryLimit> Cgroups::memory_limits() const {
     return limits;
 }
 
-std::optional<double> Cgroups::cpu_quota() const {
-    std::optional<double> tightest;
-    const auto consider = [&](std::optional<std::int64_t> quota, std::optional<std::int64_t> period) {
+std::vector<CpuLimit> Cgroups::cpu_limits() const {
+    std::vector<CpuLimit> limits;
+    const auto add = [&](const std::string& directory, std::optional<std::int64_t> quota,
+                         std::optional<std::int64_t> period) {
         if (!quota || !period || *quota <= 0 || *period <= 0) return; // v1 says "no quota" by -1.
-        const double cpus = static_cast<double>(*quota) / static_cast<double>(*period);
-        if (!tightest || cpus < *tightest) tightest = cpus;
+        limits.push_back({directory, static_cast<double>(*quota) / static_cast<double>(*period)});
     };
     for (const auto& directory : unified_) {
         const SystemText file((directory + "/cpu.max").c_str()); // "150000 100000" or "max 100000"
         const std::size_t blank = file.text().find(' ');
         if (blank == std::string_view::npos) continue;
-        consider(leading_number<std::int64_t>(file.text()), leading_number<std::int64_t>(file.text().substr(blank)));
+        add(directory, leading_number<std::int64_t>(file.text()),
+            leading_number<std::int64_t>(file.text().substr(blank)));
     }
     for (const auto& directory : cpu_v1_) {
         const SystemText quota((directory + "/cpu.cfs_quota_us").c_str());
         const SystemText period((directory + "/cpu.cfs_period_us").c_str());
-        consider(leading_number<std::int64_t>(quota.text()), leading_number<std::int64_t>(period.text()));
+        add(directory, leading_number<std::int64_t>(quota.text()), leading_number<std::int64_t>(period.text()));
     }
-    return tightest;
+    return limits;
 }
 
 std::optional<std::uint64_t> cgroup_memory_use(const MemoryLimit& limit) noexcept {

@@ -23,6 +23,12 @@ struct MemoryLimit {
     static constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 };
 
+/// A level that bounds our CPU time.
+struct CpuLimit {
+    std::string directory;
+    double cpus = 0; ///< CPUs' worth of time.
+};
+
 /// The directories of the process's groups, its own first, the hierarchy's root last. Thread safety: as a value.
 class Cgroups {
 public:
@@ -30,8 +36,7 @@ public:
 
     /// The levels that set one, innermost first.
     [[nodiscard]] std::vector<MemoryLimit> memory_limits() const;
-    /// CPUs' worth of time that the tightest level grants, or nothing.
-    [[nodiscard]] std::optional<double> cpu_quota() const;
+    [[nodiscard]] std::vector<CpuLimit> cpu_limits() const;
     /// The file that tells of our own group's memory pressure; of the whole machine if we are in no group; empty if
     /// there is none.
     [[nodiscard]] const std::string& pressure_file() const noexcept { return pressure_file_; }

@@ -1,4 +1,4 @@
-#include "governor/cgroup.hpp"
+#include "governor/cpu_quota.hpp"
 #include "spillway/governor.hpp"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ unsigned affinity_count() {
 unsigned allowed_threads(const std::string& system_root) {
     unsigned threads = affinity_count();
     if (threads == 0) threads = std::thread::hardware_concurrency();
-    if (const auto quota = Cgroups::of_process(system_root).cpu_quota()) {
+    if (const auto quota = CpuQuota::of_process(system_root).cpus) {
         const double whole = std::ceil(*quota);
         if (whole < threads) threads = static_cast<unsigned>(whole);
     }

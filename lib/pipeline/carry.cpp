@@ -71,7 +71,10 @@ Local* Core::local(SeatState& seat, std::size_t stage) {
     if (!plan_.stages[stage]->has_local) return nullptr;
     if (plan_.stages[stage]->lender != nullptr) return seat.lent[stage];
     std::unique_ptr<Local>& mine = seat.locals[stage];
-    if (mine == nullptr) mine = plan_.stages[stage]->make_local();
+    if (mine == nullptr) {
+        mine = plan_.stages[stage]->make_local();
+        tell(seat, static_cast<std::int64_t>(plan_.stages[stage]->local_bytes));
+    }
     return mine.get();
 }
 

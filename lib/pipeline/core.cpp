@@ -385,7 +385,11 @@ void Core::leave(Seat& seat) noexcept {
     std::unique_ptr<SeatState>& state = seats_[seat.index];
     if (state == nullptr) return;
     for (Growing& growing : state->growing) growing.expansion.reset();
-    for (std::unique_ptr<Local>& local : state->locals) local.reset();
+    for (std::size_t i = 0; i < state->locals.size(); ++i) {
+        if (state->locals[i] == nullptr) continue;
+        state->locals[i].reset();
+        tell(*state, -static_cast<std::int64_t>(plan_.stages[i]->local_bytes));
+    }
     for (std::size_t i = 0; i < sink_; ++i) { // what an exception left behind
         if (state->lent[i] != nullptr) plan_.stages[i]->lender->give_back(state->lent[i]);
     }

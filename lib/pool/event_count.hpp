@@ -11,14 +11,17 @@
 // writes, so at least one of the two sees the other. A poster pays one fence and one load while nobody sleeps.
 //
 // Waking k threads is right only if any waiter can take any item: what waits for different things needs an event count
-// each.
+// each. Of several sleepers those at the lowest places are woken first: they were busy last, so their caches are warm,
+// and the ones at high places sleep long enough to be sent home.
 #pragma once
 
 #include "base/atomics.hpp"
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -54,10 +57,11 @@ public:
         cancel_wait();
     }
 
-    /// As wait(), for at most `timeout`. False: nobody had notified by the time it gave up. A thread that then leaves
-    /// for good looks for work once more first: whoever still counted it as a waiter has published before that look.
-    [[nodiscard]] bool wait_for(Ticket ticket, std::chrono::nanoseconds timeout) noexcept {
-        sleep(ticket, timeout);
+    /// As wait(), for at most `timeout`, at `place` (see above). False: nobody had notified by the time it gave up. A
+    /// thread that then leaves for good looks for work once more first: whoever still counted it as a waiter has
+    /// published before that look.
+    [[nodiscard]] bool wait_for(Ticket ticket, std::chrono::nanoseconds timeout, std::size_t place = 0) noexcept {
+        sleep(ticket, timeout, place);
         cancel_wait();
         // Pairs with the fence in notify(), as in prepare_wait(), for the look that follows a timeout: either the
         // poster sees that this thread has gone, or this thread sees the item.
@@ -82,8 +86,7 @@ public:
         // Relaxed: the fence above makes it a release, which pairs with the load of epoch_ in prepare_wait(). It also
         // fails the futex wait of whoever has an older ticket and is not asleep yet.
         epoch_.fetch_add(1, std::memory_order_relaxed);
-        futex_calls_.fetch_add(1, std::memory_order_relaxed);
-        Atomics::futex_wake(epoch_, found);
+        futex_calls_.fetch_add(Atomics::futex_wake(epoch_, found, lowest_asleep(found)), std::memory_order_relaxed);
         return found;
     }
 
@@ -97,9 +100,24 @@ public:
     [[nodiscard]] std::uint64_t futex_calls() const noexcept { return futex_calls_.load(std::memory_order_relaxed); }
 
 private:
-    void sleep(Ticket ticket, std::optional<std::chrono::nanoseconds> timeout) noexcept {
+    static constexpr std::size_t places = 32; // bits of a futex wake; places beyond share them
+
+    void sleep(Ticket ticket, std::optional<std::chrono::nanoseconds> timeout, std::size_t place = 0) noexcept {
         futex_calls_.fetch_add(1, std::memory_order_relaxed);
-        Atomics::futex_wait(epoch_, ticket.epoch_, timeout);
+        const std::uint32_t bit = std::uint32_t{1} << (place % places);
+        // Relaxed: only a preference hangs on it, which the wake falls back from.
+        asleep_.fetch_or(bit, std::memory_order_relaxed);
+        Atomics::futex_wait(epoch_, ticket.epoch_, timeout, bit);
+        asleep_.fetch_and(~bit, std::memory_order_relaxed);
+    }
+
+    /// The bits of the lowest `count` places that seem to be asleep.
+    [[nodiscard]] std::uint32_t lowest_asleep(std::uint32_t count) const noexcept {
+        const std::uint32_t all = asleep_.load(std::memory_order_relaxed);
+        if (count >= static_cast<std::uint32_t>(std::popcount(all))) return 0;
+        std::uint32_t others = all;
+        for (; count > 0; --count) others &= others - 1;
+        return all & ~others;
     }
 
     // Read by every post, written only by threads about to sleep: it shares its line with nothing.
@@ -107,6 +125,7 @@ private:
     // The futex word, beside the counter that is written on the same occasions.
     alignas(cache_line_pair) typename Atomics::template atomic<std::uint32_t> epoch_{0};
     typename Atomics::template atomic<std::uint64_t> futex_calls_{0};
+    std::atomic<std::uint32_t> asleep_{0}; // a bit for each place; no guarantee hangs on it, so it is not simulated
 };
 
 } // namespace spillway

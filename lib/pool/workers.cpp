@@ -6,6 +6,7 @@
 #include <iterator>
 #include <system_error>
 
+#include <time.h>
 #include <unistd.h>
 
 namespace spillway::detail {
@@ -16,10 +17,19 @@ using Clock = std::chrono::steady_clock;
 constexpr auto tick_period =
     std::chrono::milliseconds(10);                        // how soon pressure is seen, and a second doubling of threads
 constexpr auto spin_time = std::chrono::microseconds(15); // about what a futex wake-up costs the waker and the woken
+constexpr std::int64_t look_period = 1'000'000'000;       // ns: ten of the kernel's quota periods
 constexpr auto retire_after = std::chrono::seconds(5);    // idle longer than any gap between regions
 
 std::int64_t now_ns() noexcept {
     return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
+}
+
+PoolOptions with_threads(PoolOptions options) {
+    if (options.max_threads == 0)
+        options.max_threads = std::max<std::size_t>(allowed_threads(options.memory.system_root), options.min_threads);
+    options.max_threads = std::clamp<std::size_t>(options.max_threads, 1, Workers::worker_seats / 2);
+    options.min_threads = std::clamp<std::size_t>(options.min_threads, 1, options.max_threads);
+    return options;
 }
 
 } // namespace
@@ -34,12 +44,11 @@ struct Workers::Desk {
     std::vector<Work*> works; // touched by the desk's thread only, under Workers::mutex_
 };
 
-Workers::Workers(PoolOptions options) : options_(std::move(options)), process_(::getpid()), governor_(options_.memory) {
-    if (options_.max_threads == 0)
-        options_.max_threads = std::max<std::size_t>(allowed_threads(), options_.min_threads);
-    options_.max_threads = std::clamp<std::size_t>(options_.max_threads, 1, worker_seats / 2);
-    options_.min_threads = std::clamp<std::size_t>(options_.min_threads, 1, options_.max_threads);
-}
+Workers::Workers(PoolOptions options)
+    : options_(with_threads(std::move(options))), process_(::getpid()), governor_(options_.memory),
+      quota_(CpuQuota::of_process(options_.memory.system_root)),
+      spin_time_(quota_.cpus ? std::chrono::nanoseconds(0) : spin_time), // what spins uses up what others could work in
+      throttle_(options_.max_threads), unthrottled_(options_.max_threads) {}
 
 Workers::~Workers() {
     closing_.store(true, std::memory_order_release);
@@ -66,7 +75,7 @@ void Workers::add(Work& work, std::size_t pieces) {
         std::find_if(works_.begin(), works_.end(), [&](const Work* other) { return other->priority < work.priority; });
     works_.insert(place, &work);
     works_version_.fetch_add(1, std::memory_order_release);
-    const std::size_t wanted = std::clamp(pieces, options_.min_threads, options_.max_threads);
+    const std::size_t wanted = std::clamp(pieces, options_.min_threads, unthrottled_.load(std::memory_order_relaxed));
     if (threads_ < wanted) spawn(wanted - threads_);
     if (threads_ == 0) {
         works_.erase(std::find(works_.begin(), works_.end(), &work));
@@ -179,6 +188,7 @@ void Workers::tick_if_due(const Desk& desk) {
                                             std::memory_order_relaxed)) {
         return;
     }
+    look_at_quota(now);
     bool more = false;
     for (Work* work : desk.works) {
         work->tick();
@@ -188,6 +198,21 @@ void Workers::tick_if_due(const Desk& desk) {
     const std::lock_guard lock(mutex_);
     const std::size_t threads = threads_.load();
     spawn(std::min(threads, most_now() - std::min(threads, most_now())));
+}
+
+void Workers::look_at_quota(std::int64_t now) noexcept {
+    if (!quota_.cpus || now < next_look_.load(std::memory_order_relaxed)) return;
+    // Acquire: pairs with the release below, of whoever looked before.
+    if (looking_.exchange(true, std::memory_order_acquire)) return;
+    next_look_.store(now + look_period, std::memory_order_relaxed);
+    timespec used{};
+    const auto periods = quota_.periods();
+    if (periods && ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used) == 0) {
+        const auto cpu_time = std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec);
+        const std::size_t worth = throttle_.look({*periods, cpu_time, std::chrono::nanoseconds(now)});
+        unthrottled_.store(std::max(worth, options_.min_threads), std::memory_order_relaxed);
+    }
+    looking_.store(false, std::memory_order_release);
 }
 
 void Workers::begin_blocking() {
@@ -213,13 +238,13 @@ void Workers::work_at(Desk& desk) {
     bool retired = false;
     while (!retired) {
         if (threads_.load(std::memory_order_relaxed) > most_now() && retire(desk, most_now())) {
-            retired = true;    // whoever was blocked works again
+            retired = true;    // whoever was blocked works again, or the quota is better shared by fewer
             events_.notify(1); // there may be work, and a wake-up for it that this thread has used up
             break;
         }
         if (work_once(desk)) continue;
         if (closing_.load(std::memory_order_acquire)) break;
-        const auto spin_until = Clock::now() + spin_time;
+        const auto spin_until = Clock::now() + spin_time_;
         bool found = false;
         while (!found && Clock::now() < spin_until) {
             for (int i = 0; i < 32; ++i) StandardAtomics::pause();
@@ -234,9 +259,9 @@ void Workers::work_at(Desk& desk) {
         const bool watch =
             std::any_of(desk.works.begin(), desk.works.end(), [](Work* work) { return work->waits_for_others(); });
         if (watch) {
-            static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period)));
+            static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period), desk.seat.index));
             tick_if_due(desk);
-        } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after))) {
+        } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after), desk.seat.index)) {
             retired = !work_once(desk) &&
                       retire(desk, options_.min_threads); // the look that the event count asks of whoever leaves
         }

@@ -6,7 +6,9 @@
 //     workers.remove(run);          // returns when no thread is inside, nor holds state of it
 #pragma once
 
+#include "governor/cpu_quota.hpp"
 #include "pool/event_count.hpp"
+#include "pool/throttle.hpp"
 #include "spillway/pool.hpp"
 
 #include <algorithm>
@@ -119,15 +121,23 @@ private:
     void refresh(Desk& desk);
     void leave_all(Desk& desk);
     void tick_if_due(const Desk& desk);
+    void look_at_quota(std::int64_t now) noexcept;
     /// Unless no more than `least` threads would be left, or the desk holds something.
     bool retire(Desk& desk, std::size_t least);
     [[nodiscard]] std::size_t most_now() const noexcept {
-        return std::min(options_.max_threads + blocked_.load(std::memory_order_relaxed), worker_seats);
+        return std::min(unthrottled_.load(std::memory_order_relaxed) + blocked_.load(std::memory_order_relaxed),
+                        worker_seats);
     }
 
     PoolOptions options_;
     pid_t process_;
     Governor governor_;
+    CpuQuota quota_;
+    std::chrono::nanoseconds spin_time_;     // before sleeping
+    std::atomic<bool> looking_{false};       // guards throttle_
+    std::atomic<std::int64_t> next_look_{0}; // at the quota
+    Throttle throttle_;
+    std::atomic<std::size_t> unthrottled_; // threads that the quota makes worth having; relaxed: a hint
     EventCount<> events_;
     std::atomic<std::uint32_t> joined_{0};
     EventCount<> joined_events_;

@@ -1,6 +1,7 @@
 #include "fixture.hpp"
 
 #include "governor/cgroup.hpp"
+#include "governor/cpu_quota.hpp"
 #include "governor/meminfo.hpp"
 #include "governor/pressure.hpp"
 #include "spillway/governor.hpp"
@@ -145,14 +146,31 @@ TEST_CASE("the quota of CPUs bounds the threads, rounded up, on the tightest lev
     CHECK(allowed_threads(machine.root()) == std::min(all, 2U));
     machine.file("/sys/fs/cgroup/a/cpu.max", "50000 100000\n");
     CHECK(allowed_threads(machine.root()) == 1);
-    CHECK(Cgroups::of_process(machine.root()).cpu_quota() == 0.5);
+    CHECK(CpuQuota::of_process(machine.root()).cpus == 0.5);
 
     Machine old;
     old.hybrid("/job").file("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "-1\n");
     old.file("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n");
-    CHECK_FALSE(Cgroups::of_process(old.root()).cpu_quota());
+    CHECK_FALSE(CpuQuota::of_process(old.root()).cpus);
+    CHECK_FALSE(CpuQuota::of_process(old.root()).periods());
     old.file("/sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "250000\n");
-    CHECK(Cgroups::of_process(old.root()).cpu_quota() == 2.5);
+    CHECK(CpuQuota::of_process(old.root()).cpus == 2.5);
+}
+
+TEST_CASE("how often a quota has stopped us is told by the level that is tightest") {
+    Machine machine;
+    machine.version_2("/a/b");
+    machine.file("/sys/fs/cgroup/a/b/cpu.max", "300000 100000\n");
+    machine.file("/sys/fs/cgroup/a/b/cpu.stat", "usage_usec 5\nnr_periods 9\nnr_throttled 8\nthrottled_usec 7\n");
+    machine.file("/sys/fs/cgroup/a/cpu.max", "200000 100000\n");
+    const CpuQuota quota = CpuQuota::of_process(machine.root());
+    CHECK_FALSE(quota.periods()); // the tightest level's file is missing
+    machine.file("/sys/fs/cgroup/a/cpu.stat", "usage_usec 50\nnr_periods 40\nnr_throttled 12\nthrottled_usec 70\n");
+    REQUIRE(quota.periods());
+    CHECK(quota.periods()->all == 40);
+    CHECK(quota.periods()->throttled == 12);
+    machine.file("/sys/fs/cgroup/a/cpu.stat", "usage_usec 50\n");
+    CHECK_FALSE(quota.periods());
 }
 
 TEST_CASE("pressure is read of our own group, and of the machine only from its root") {

@@ -286,11 +286,14 @@ struct SimulatedAtomics {
     static void fence_seq_cst(SPILLWAY_SITE) { Simulation::current().fence({function, line}); }
     static void pause(SPILLWAY_SITE) { Simulation::current().yield({function, line}); }
     static void futex_wait(atomic<std::uint32_t>& word, std::uint32_t expected,
-                           std::optional<std::chrono::nanoseconds> timeout = {}, SPILLWAY_SITE) {
+                           std::optional<std::chrono::nanoseconds> timeout = {}, std::uint32_t = 1, SPILLWAY_SITE) {
         Simulation::current().futex_wait(word.location(), expected, timeout.has_value(), {function, line});
     }
-    static void futex_wake(atomic<std::uint32_t>& word, std::uint32_t count, SPILLWAY_SITE) {
+    /// Any sleepers may be the woken ones, preferred or not.
+    static std::uint32_t futex_wake(atomic<std::uint32_t>& word, std::uint32_t count, std::uint32_t = 0,
+                                    SPILLWAY_SITE) {
         Simulation::current().futex_wake(word.location(), count, {function, line});
+        return 1;
     }
 };
 

@@ -4,12 +4,18 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <fstream>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <sys/syscall.h>
+#include <unistd.h>
 
 namespace spillway {
 namespace {
@@ -105,6 +111,40 @@ TEST_CASE("a timed wait tells a notification from silence") {
     const auto ticket = idle.prepare_wait();
     CHECK(idle.notify() == 1);
     CHECK(idle.wait_for(ticket, std::chrono::hours(1)));
+    CHECK(idle.waiters() == 0);
+}
+
+/// Whether a thread of this process sleeps in the kernel now.
+bool sleeps(pid_t thread) {
+    std::ifstream file("/proc/self/task/" + std::to_string(thread) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    return text.substr(text.rfind(')') + 2, 1) == "S";
+}
+
+TEST_CASE("of several sleepers the lowest places are woken first, whoever came first") {
+    constexpr int places = 4;
+    EventCount<> idle;
+    std::array<std::atomic<pid_t>, places> ids{};
+    std::array<std::atomic<bool>, places> woken{};
+    auto threads = start(places, [&](int place) {
+        const auto ticket = idle.prepare_wait();
+        ids[static_cast<std::size_t>(place)] = static_cast<pid_t>(::syscall(SYS_gettid));
+        static_cast<void>(idle.wait_for(ticket, std::chrono::minutes(5), static_cast<std::size_t>(place)));
+        woken[static_cast<std::size_t>(place)] = true;
+    });
+    for (const auto& id : ids) {
+        while (id == 0 || !sleeps(id)) std::this_thread::yield();
+    }
+    idle.notify(1);
+    while (!woken[0]) std::this_thread::yield();
+    CHECK_FALSE((woken[1] || woken[2] || woken[3]));
+    idle.notify(2);
+    while (!woken[1] || !woken[2]) std::this_thread::yield();
+    CHECK_FALSE(woken[3]);
+    idle.notify(5);
+    join(threads);
+    CHECK(woken[3]);
     CHECK(idle.waiters() == 0);
 }
 

@@ -73,6 +73,24 @@ TEST_CASE("a worker's state is made on its own thread, used by one thread at a t
     CHECK(most <= 3);
 }
 
+TEST_CASE("what a worker's state is said to hold counts in the budget as long as it lives") {
+    constexpr std::size_t held = 5 << 20U;
+    Pool pool({.max_threads = 1, .memory = {.memory = 64 << 20U, .watch_process = false}});
+    std::uint64_t least = ~std::uint64_t{0};
+    auto run = pipeline<int>("declared")
+                   .source(std::views::iota(0, 100))
+                   .map("use",
+                        [&](int x, int&) {
+                            if (x > 0) least = std::min(least, pool.governor().tracked());
+                            return x;
+                        })
+                   .local([] { return 1; }, held)
+                   .in_order("ignore", [](int) {});
+    static_cast<void>(run.run(pool));
+    CHECK(least >= held);
+    CHECK(pool.governor().tracked() < held);
+}
+
 TEST_CASE("no more workers are inside a limited stage than its limit, and a limit of one needs no lock") {
     const auto limit = GENERATE(1, 2);
     std::atomic<int> inside{0}, most{0};

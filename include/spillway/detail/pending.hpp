@@ -1,7 +1,7 @@
 // Stages that have their function but not yet their neighbours: what a Builder holds until it knows what comes in.
 //
 //     Pending<MapKind, F> pending("call", f);
-//     auto with_state = std::move(pending).with_local(factory);          // the same stage, with a worker's state
+//     auto with_state = std::move(pending).with_local(factory, 0);       // the same stage, with a worker's state
 //     std::move(with_state).template finish<In>(plan);                   // made, and last in the plan
 #pragma once
 
@@ -28,6 +28,7 @@ struct Pending {
     F f;
     Kind kind{};
     Factory factory{};
+    std::size_t local_bytes = 0;
     std::size_t limit = 0;
     Lender* lender = nullptr;
 
@@ -35,19 +36,20 @@ struct Pending {
     using output = typename Kind::template output<F, State, In>::type;
 
     template <class NewFactory>
-    auto with_local(NewFactory new_factory) && {
+    auto with_local(NewFactory new_factory, std::size_t bytes) && {
         return Pending<Kind, F, std::invoke_result_t<NewFactory&>, NewFactory>{
-            std::move(name), std::move(f), std::move(kind), std::move(new_factory), limit, nullptr};
+            std::move(name), std::move(f), std::move(kind), std::move(new_factory), bytes, limit, nullptr};
     }
     template <class T>
     auto with_resource(resources<T>& pool) && {
         static_assert(!std::is_same_v<Kind, FanOutKind>,
                       "a fan-out's children are made long after its function has returned: use .local()");
-        return Pending<Kind, F, T, Lent>{std::move(name), std::move(f), std::move(kind), {}, limit, &pool};
+        return Pending<Kind, F, T, Lent>{std::move(name), std::move(f), std::move(kind), {}, 0, limit, &pool};
     }
     template <class In>
     void finish(Plan& plan) && {
         auto stage = std::move(kind).template make<In, State>(std::move(name), std::move(f), std::move(factory));
+        stage->local_bytes = local_bytes;
         stage->limit = limit;
         stage->lender = lender;
         plan.stages.push_back(std::move(stage));

@@ -126,8 +126,9 @@ public:
     bool by_key = false;         ///< batch: forms that are equivalent, not exact.
     bool keeps_parent = false;   ///< fan_out: children or a gather look into the parent.
     bool has_local = false;
-    Lender* lender = nullptr; ///< Where its state is borrowed, while a worker is inside.
-    bool gathers = false;     ///< fan_out: a gather closes it.
+    std::size_t local_bytes = 0; ///< What a worker's state holds, for the budget.
+    Lender* lender = nullptr;    ///< Where its state is borrowed, while a worker is inside.
+    bool gathers = false;        ///< fan_out: a gather closes it.
 };
 
 /// A pipeline as the core runs it: a source, stages in order, the last of them a sink.
