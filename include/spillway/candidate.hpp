@@ -131,6 +131,13 @@ struct Parent {
     Parent* above = nullptr; ///< The parent's own parent, where it is a child itself.
 };
 
+/// The nearest one that is a T; null: there is none.
+template <class T>
+[[nodiscard]] Parent* nearest_parent(Parent* parent) noexcept {
+    while (parent != nullptr && parent->payload.type() != &payload_type<T>) parent = parent->above;
+    return parent;
+}
+
 } // namespace detail
 
 /// A child's view of the parent it was made from: one pointer, kept alive and in memory while a stage has the child,
@@ -154,8 +161,7 @@ template <class T>
 struct codec<shared<T>> {
     static void encode(Writer&, const shared<T>&) {}
     static shared<T> decode(Reader& in) {
-        auto* parent = static_cast<detail::Parent*>(in.parent());
-        while (parent != nullptr && parent->payload.type() != &detail::payload_type<T>) parent = parent->above;
+        auto* parent = detail::nearest_parent<T>(static_cast<detail::Parent*>(in.parent()));
         if (parent == nullptr) in.malformed("a shared parent of a type that the family does not have");
         return shared<T>(*parent);
     }

@@ -115,7 +115,8 @@ private:
     std::unique_ptr<detail::Plan> plan_;
 };
 
-/// A pipeline being wired: `Pending` is its last stage, still open for .local() and .limit(), and takes `In`.
+/// A pipeline being wired: `Pending` is its last stage, still open for .local(), .limit() and .rebuild(), and takes
+/// `In`.
 template <class Root, class In, class Pending>
 class Builder {
 public:
@@ -188,6 +189,26 @@ public:
     /// At most `workers` of them inside the stage before at once.
     [[nodiscard]] Builder limit(std::size_t workers) && {
         pending_.limit = workers;
+        return std::move(*this);
+    }
+
+    /// How to make again what the stage before (after its .local() or .resource()) left of a candidate:
+    /// `g(Context&) -> Out`, from the candidate's key and the parents that the fan-outs above it keep. Where memory is
+    /// short a candidate is then dropped instead of written to disk, if that is measured to be cheaper, or if the disk
+    /// is full. g must give an equal value every time; any worker calls it, several at once. If it throws, the
+    /// candidate has failed, as in a stage.
+    ///
+    ///     .fan_out("windows", [](shared<Reads> reads) { return windows_of(*reads); })
+    ///     .rebuild([](Context& context) { return window_of(*context.parent<Reads>(), context.key().ordinals[1]); })
+    template <class G>
+    [[nodiscard]] Builder rebuild(G g) && {
+        using Out = typename Pending::template output<In>;
+        static_assert(std::is_invocable_r_v<Out, G&, Context&>,
+                      "a rebuild function takes a Context& and returns what its stage makes");
+        pending_.rebuild = [g = std::move(g)](detail::Item& item, detail::Run& run) mutable {
+            Context context(run, item);
+            item.payload->template emplace<Out>(std::invoke(g, context));
+        };
         return std::move(*this);
     }
 

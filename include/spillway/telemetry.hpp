@@ -34,6 +34,7 @@ struct Report {
     std::uint64_t spilled = 0;    ///< Payloads written to disk.
     std::uint64_t spilled_bytes = 0;
     std::uint64_t restored = 0;    ///< Payloads read back.
+    std::uint64_t rebuilt = 0;     ///< Payloads that were dropped and made again.
     std::uint64_t futex_calls = 0; ///< Sleeps and wake-ups of workers.
     std::size_t memory_budget = 0; ///< Bytes, after the machine's limits.
     std::size_t memory_peak = 0;   ///< Highest seen of the bytes that the governor counts.

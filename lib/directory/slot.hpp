@@ -47,6 +47,7 @@ struct alignas(64) Slot {
     Slab* slab = nullptr;                  ///< What its payload was allocated from, where a stage asked for one.
     FamilyEntries::Chunk* chunk = nullptr; ///< Where its family holds it; good while the drain has not passed it.
     std::size_t heap = 0;                  ///< Of `charged`: what is not in a slab.
+    std::size_t cells = 0;                 ///< That it counts for at the batched stage that it waits for.
     std::uint32_t index = 0;               ///< Its own place in the directory.
     bool in_slab = false;                  ///< Whether the payload on disk is to go to a slab again.
     bool arrived = false;                  ///< Whether it has counted in `chunk`.

@@ -26,7 +26,7 @@ enum class State : std::uint8_t {
     claimed,   ///< A worker or a feeder has it.
     parked,    ///< It waits for its turn in the order or, before a stage that batches by key, for its batch.
     spilling,  ///< Being written to disk, out of ready or parked.
-    loading,   ///< Being read back by its claimer.
+    loading,   ///< Being read back, or made again, by its claimer.
     expanded,  ///< A parent whose children stand in the order in its place.
     gathering, ///< A parent that takes its own place again once all its children have ended.
     dropped,   ///< Ended without a result: a stage filtered it out.
@@ -35,7 +35,11 @@ enum class State : std::uint8_t {
 };
 
 /// Where a candidate's payload is.
-enum class Place : std::uint8_t { memory, disk };
+enum class Place : std::uint8_t {
+    memory,
+    disk,
+    recipe, ///< Nowhere: whoever needs it makes it again.
+};
 
 /// What lies in a queue. Believed only after the claim it leads to.
 struct Hint {
@@ -83,8 +87,8 @@ public:
     /// Filling -> Claimed, when its maker carries it on itself.
     void carry(std::uint16_t owner) noexcept { store({version(), 0, State::claimed, Place::memory, owner}); }
 
-    /// Filling, Claimed, Spilling or Done -> Ready. Release: pairs with the acquire of try_claim(). The caller owes one
-    /// hint.
+    /// Filling, Claimed, Spilling, Loading or Done -> Ready. Release: pairs with the acquire of try_claim(). The caller
+    /// owes one hint.
     [[nodiscard]] std::uint32_t publish(std::uint8_t stage, Place place) noexcept {
         const std::uint32_t next = version() + 1;
         store({next, stage, State::ready, place, 0});
@@ -108,7 +112,7 @@ public:
 
     // Steps that anyone may try. Acquire on success: pairs with the release of the step into Ready or Parked.
 
-    /// Ready(version) -> Claimed if in memory, Loading if on disk. Empty if the hint is stale or another was faster.
+    /// Ready(version) -> Claimed if in memory, else Loading. Empty if the hint is stale or another was faster.
     [[nodiscard]] std::optional<StateWord> try_claim(std::uint32_t hinted_version, std::uint16_t owner) noexcept {
         std::uint64_t bits = word_.load(std::memory_order_relaxed);
         const StateWord seen = StateWord::unpacked(bits);

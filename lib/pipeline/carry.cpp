@@ -356,8 +356,7 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
             *seat.tokens[stage], std::span(hints).first(std::min(wanted - seat.carried.size(), most_carried)));
         if (count == 0) break;
         for (const Hint& hint : std::span(hints).first(count)) {
-            if (claim(seat, hint, stage))
-                cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
+            if (claim(seat, hint)) cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
         }
         if (what.kind == Kind::batch && cells >= full) break;
     }
@@ -376,7 +375,7 @@ bool Core::take_given_back(SeatState& seat, std::size_t stage) {
     std::size_t cells = 0;
     Hint hint;
     while (cells < plan_.stages[stage]->batch_cells && points_[stage].given_back.take({&hint, 1}) == 1) {
-        if (claim(seat, hint, stage)) cells += plan_.stages[stage]->cells(seat.carried.back()->payload);
+        if (claim(seat, hint)) cells += plan_.stages[stage]->cells(seat.carried.back()->payload);
     }
     if (seat.carried.empty()) {
         step_out(seat, stage);
@@ -387,21 +386,13 @@ bool Core::take_given_back(SeatState& seat, std::size_t stage) {
 }
 
 /// What a hint leads to, into seat.carried. False: the hint was stale, or the candidate cannot be had now.
-bool Core::claim(SeatState& seat, const Hint& hint, std::size_t stage) {
+bool Core::claim(SeatState& seat, const Hint& hint) {
     Slot& slot = directory_[hint.slot];
     const std::optional<StateWord> was = slot.word.try_claim(hint.version, seat.index);
     if (!was) return false; // a newer hint leads to it, or the head's way did
-    const bool on_disk = was->place == Place::disk;
-    if (on_disk && !read_back(seat, slot)) return false;
-    if (!pin(seat, slot.family)) {
-        // Its parent is on the way to or from the disk: back into the queue with it.
-        hand_back(seat, slot, stage, Place::memory);
-        std::this_thread::yield();
+    if (!take_up(seat, slot, *was)) {
+        std::this_thread::yield(); // to whoever moves its parent
         return false;
-    }
-    const Stage& what = *plan_.stages[stage];
-    if (what.kind == Kind::batch && !what.by_key) {
-        points_[stage].cells.fetch_sub(static_cast<std::int64_t>(what.cells(slot.payload)), std::memory_order_relaxed);
     }
     seat.carried.push_back(&slot);
     return true;
@@ -418,7 +409,7 @@ void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells
     const bool by_key = plan_.stages[stage]->by_key;
     while (cells > 0 && seat.carried.size() < most_batched &&
            points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
-        if (!claim(seat, hint, stage)) continue;
+        if (!claim(seat, hint)) continue;
         if (by_key) {
             collect(seat);
             return;
@@ -596,17 +587,14 @@ void Core::make_ready(SeatState& seat, std::span<Slot* const> slots, std::size_t
     seat.hints.clear();
     for (Slot* slot : slots) {
         if (what.kind == Kind::batch) {
-            const std::size_t cells = what.cells(slot->payload);
-            points_[stage].cells.fetch_add(static_cast<std::int64_t>(cells), std::memory_order_relaxed);
-            if (routers_[stage] != nullptr) points_[stage].cells_seen.fetch_add(cells, std::memory_order_relaxed);
+            slot->cells = what.cells(slot->payload);
+            points_[stage].cells.fetch_add(static_cast<std::int64_t>(slot->cells), std::memory_order_relaxed);
+            if (routers_[stage] != nullptr) points_[stage].cells_seen.fetch_add(slot->cells, std::memory_order_relaxed);
         }
         charge(seat, *slot);
-        const bool spill = slot->charged.load(std::memory_order_relaxed) > 0 && governor_.verdict() != Verdict::run &&
-                           far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
+        const Place place = make_way(seat, *slot, stage);
         unpin(seat, slot->family); // before the step: after it the candidate may end elsewhere, and its family with it
-        const std::uint32_t version =
-            slot->word.publish(static_cast<std::uint8_t>(stage), spill ? Place::disk : Place::memory);
-        seat.hints.push_back({slot->index, version});
+        seat.hints.push_back({slot->index, slot->word.publish(static_cast<std::uint8_t>(stage), place)});
     }
 }
 

@@ -64,6 +64,8 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     for (std::size_t i = 0; i < plan.stages.size(); ++i) {
         Stage& stage = *plan.stages[i];
         points_[i].forks = stage.kind == Kind::batch || stage.limit > 0 || stage.lender != nullptr;
+        if (stage.rebuild) points_[i].choice = std::make_unique<SpillChoice>();
+        rebuilds_ = rebuilds_ || static_cast<bool>(stage.rebuild);
         if (stage.kind == Kind::fan_out) {
             open_fan_outs.push_back(i);
             if (++depth > max_key_depth)
@@ -75,6 +77,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
                 throw Error(ErrorCode::usage, "running " + plan.name, stage.name,
                             "a gather without a fan-out before it");
             Stage& fan_out = *plan.stages[open_fan_outs.back()];
+            points_[open_fan_outs.back()].gather = i;
             for (std::size_t j = open_fan_outs.back() + 1; j < i; ++j) {
                 nested_gathers_ = nested_gathers_ || plan.stages[j]->kind == Kind::fan_out;
             }
@@ -284,8 +287,8 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         if (bytes > 0) governor_.charge(bytes);
         const bool waits = root_.keyed == 0;
         if (plan_.stages[0]->kind == Kind::batch && !waits) {
-            points_[0].cells.fetch_add(static_cast<std::int64_t>(plan_.stages[0]->cells(slot.payload)),
-                                       std::memory_order_relaxed);
+            slot.cells = plan_.stages[0]->cells(slot.payload);
+            points_[0].cells.fetch_add(static_cast<std::int64_t>(slot.cells), std::memory_order_relaxed);
         }
         slot.chunk = root_.entries.append(slot.index + 1);
         opened_.open(1);
@@ -454,6 +457,7 @@ Report Core::finish() {
     if (error_) throw *error_;
     report_.sources = opened_.begun();
     report_.restored = restored_.load(std::memory_order_relaxed);
+    report_.rebuilt = rebuilt_.load(std::memory_order_relaxed);
     if (store_ != nullptr) {
         const SpillStatistics spilled = store_->statistics();
         report_.spilled = spilled.records_written;

@@ -11,6 +11,7 @@
 #include "directory/directory.hpp"
 #include "pipeline/feeder.hpp"
 #include "pipeline/open_window.hpp"
+#include "pipeline/spill_choice.hpp"
 #include "pool/drain.hpp"
 #include "pool/hint_queue.hpp"
 #include "pool/turnstile.hpp"
@@ -41,8 +42,10 @@ struct StagePoint {
     Turnstile<> turnstile;                                       ///< limit: workers inside.
     std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
     EventCount<> device_work;                  ///< Feeders that have nothing to take.
-    bool forks = false; ///< Whether a candidate that comes here is queued rather than carried on.
-    bool fed = false;   ///< Whether feeders take from the queue.
+    std::unique_ptr<SpillChoice> choice;       ///< Where its results can be made again.
+    std::size_t gather = 0; ///< fan_out: the stage that its children end at, where they are gathered.
+    bool forks = false;     ///< Whether a candidate that comes here is queued rather than carried on.
+    bool fed = false;       ///< Whether feeders take from the queue.
 
     /// Hints that workers may take.
     [[nodiscard]] std::int64_t backlog() const noexcept { return queue.backlog() + given_back.backlog(); }
@@ -115,6 +118,7 @@ public:
     // Run
     [[nodiscard]] Key key(const Item& item) const override;
     [[nodiscard]] std::pmr::memory_resource& memory(const Item& item) override;
+    [[nodiscard]] Parent* parent(const Item& item) const noexcept override;
     [[nodiscard]] bool stopping() const noexcept override { return stopping_.load(std::memory_order_relaxed); }
     void fail(Item& item) override;
     void begin_blocking() override;
@@ -143,7 +147,7 @@ private:
     bool take_given_back(SeatState& seat, std::size_t stage);
     void carry(SeatState& seat, std::size_t stage, bool inside);
     bool run_stage(SeatState& seat, std::size_t stage);
-    bool claim(SeatState& seat, const Hint& hint, std::size_t stage);
+    bool claim(SeatState& seat, const Hint& hint);
     void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
                          const DeviceForm& form);
     void hand_on(SeatState& seat, std::size_t stage);
@@ -187,8 +191,13 @@ private:
     void discharge(SeatState& seat, Slot& slot);
     void tell(SeatState& seat, std::int64_t bytes);
     [[nodiscard]] bool far_behind_head(std::uint64_t root) const noexcept;
+    [[nodiscard]] Place make_way(SeatState& seat, Slot& slot, std::size_t stage);
+    [[nodiscard]] Place put_away(SeatState& seat, Slot& slot, std::size_t stage);
+    [[nodiscard]] std::size_t maker(const Slot& slot, std::size_t stage) const noexcept;
     bool write_out(SeatState& seat, Slot& slot);
-    bool read_back(SeatState& seat, Slot& slot);
+    void try_rebuild(SeatState& seat, Slot& slot, std::size_t stage);
+    [[nodiscard]] bool restore(SeatState& seat, Slot& slot, const StateWord& was);
+    [[nodiscard]] bool take_up(SeatState& seat, Slot& slot, const StateWord& was);
     void relieve(SeatState& seat);
     [[nodiscard]] bool pin(SeatState& seat, Family* family);
     [[nodiscard]] bool pin_soon(SeatState& seat, Family* family);
@@ -246,6 +255,7 @@ private:
     static constexpr std::uint64_t no_root = ~std::uint64_t{0};
     std::atomic<std::uint64_t> urgent_root_{no_root}; // the source item whose gather the drain waits for
     bool nested_gathers_ = false;
+    bool rebuilds_ = false;                        // some stage can make its results again
     std::atomic<bool> pressed_{false};             // the head waits for a fan-out that others are in the middle of
     std::atomic<const Family*> starving_{nullptr}; // the family whose next entry the drain waits for
     std::vector<std::size_t> keyed_;               // by fan-out: the stage on its children's way that batches by key
@@ -253,7 +263,7 @@ private:
     alignas(cache_line_pair) std::atomic<bool> stopping_{false};
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> parked_bytes_{0};
-    std::atomic<std::uint64_t> restored_{0};
+    std::atomic<std::uint64_t> restored_{0}, rebuilt_{0};
     std::atomic<std::uint64_t> table_charged_{0}; // bytes of directory and spill buffers that the governor counts
     EventCount<> done_;
     mutable std::mutex mutex_; // errors and the report: off the data path

@@ -34,14 +34,13 @@ void Core::arrive(SeatState& seat, std::span<Slot* const> slots, std::size_t sta
     for (Slot* slot : slots) {
         charge(seat, *slot);
         const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
-        const bool spill = bytes > 0 && governor_.verdict() != Verdict::run &&
-                           far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
-        if (bytes > 0 && !spill) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        const Place place = make_way(seat, *slot, stage);
+        if (bytes > 0 && place == Place::memory) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
         Family& family = *slot->family;
         FamilyEntries::Chunk& chunk = *slot->chunk;
         slot->arrived = true;
         unpin(seat, &family);
-        slot->word.park(spill ? Place::disk : Place::memory, static_cast<std::uint8_t>(stage));
+        slot->word.park(place, static_cast<std::uint8_t>(stage));
         if (chunk.missing.arrive()) complete(family, chunk, nullptr);
     }
     request_drain(); // it may have passed by while they were on their way, and must learn what it waits for
@@ -115,11 +114,15 @@ void Core::collect(SeatState& seat) {
             if (word.place == Place::memory) {
                 parked_bytes_.fetch_sub(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
                 slot.word.carry(seat.index);
-            } else if (!read_back(seat, slot)) {
-                return; // the run has failed
             }
             if (!pin_soon(seat, &family)) return; // in memory: the first one has pinned it
-            seat.carried.push_back(&slot);
+            if (restore(seat, slot, word)) {
+                seat.carried.push_back(&slot);
+            } else if (stopping()) {
+                return;
+            } else {
+                settle(seat, slot, State::failed);
+            }
             break;
         }
     }
@@ -130,7 +133,7 @@ bool Core::take_by_key(SeatState& seat, std::size_t stage) {
     Hint hint;
     seat.carried.clear();
     while (seat.carried.empty() && points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1)
-        static_cast<void>(claim(seat, hint, stage));
+        static_cast<void>(claim(seat, hint));
     if (seat.carried.empty()) {
         step_out(seat, stage);
         return false;

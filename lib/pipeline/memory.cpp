@@ -2,11 +2,14 @@
 #include "pipeline/core.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <thread>
 #include <utility>
 
 namespace spillway::detail {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 /// A payload below this is not worth a record of its own.
 constexpr std::size_t worth_writing = 512;
@@ -67,15 +70,50 @@ bool Core::far_behind_head(std::uint64_t root) const noexcept {
     return root > opened_.passed() + 2 * workers_.threads();
 }
 
-/// To disk, if there is one and it takes it. The caller owns the slot, and says by its next step where the payload is.
+/// Where the payload of a candidate that comes to wait for `stage` goes: out of memory if that is short and the
+/// candidate is needed late. The caller owns the slot, has charged it, and says by its next step where the payload is.
+Place Core::make_way(SeatState& seat, Slot& slot, std::size_t stage) {
+    const bool stays = slot.charged.load(std::memory_order_relaxed) == 0 || governor_.verdict() == Verdict::run ||
+                       !far_behind_head(slot.root.load(std::memory_order_relaxed));
+    return stays ? Place::memory : put_away(seat, slot, stage);
+}
+
+/// The stage that made the payload with which a candidate waits for `stage`, if it can make it again; else no_stage.
+std::size_t Core::maker(const Slot& slot, std::size_t stage) const noexcept {
+    if (stage == StateCell<>::last_stage) stage = slot.family->gathers ? points_[slot.family->stage].gather : sink_;
+    return stage > 0 && plan_.stages[stage - 1]->rebuild ? stage - 1 : Family::no_stage;
+}
+
+/// Out of memory, whichever way is cheaper. Place::memory: there is none.
+Place Core::put_away(SeatState& seat, Slot& slot, std::size_t stage) {
+    const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
+    if (bytes < worth_writing) return Place::memory;
+    const std::size_t made_by = maker(slot, stage);
+    SpillChoice* const choice = made_by != Family::no_stage ? points_[made_by].choice.get() : nullptr;
+    if (choice != nullptr && store_ != nullptr && choice->wants_trial()) try_rebuild(seat, slot, made_by);
+    if (choice == nullptr || store_ == nullptr || !choice->drops(bytes)) {
+        const auto start = Clock::now();
+        if (write_out(seat, slot)) {
+            if (choice != nullptr) choice->written(bytes, Clock::now() - start);
+            return Place::disk;
+        }
+    }
+    if (choice == nullptr) return Place::memory; // full or failing: sources are held back instead
+    slot.payload.reset();
+    release_slab(seat, slot);
+    discharge(seat, slot);
+    return Place::recipe;
+}
+
+/// To disk, if there is one and it takes it.
 bool Core::write_out(SeatState& seat, Slot& slot) {
-    if (store_ == nullptr || slot.charged.load(std::memory_order_relaxed) < worth_writing) return false;
+    if (store_ == nullptr) return false;
     seat.buffer.clear();
     Writer writer(seat.buffer);
     slot.payload.type()->encode(writer, slot.payload.object());
     const SpillResult written =
         store_->write(seat.index, key(Item{nullptr, Outcome::kept, &slot}).ordinals, seat.buffer);
-    if (!written) return false; // full or failing: it stays in memory, and sources are held back instead
+    if (!written) return false;
     slot.place = written.place;
     slot.in_slab = slot.slab != nullptr;
     slot.payload.reset();
@@ -85,29 +123,89 @@ bool Core::write_out(SeatState& seat, Slot& slot) {
     return true;
 }
 
-/// From disk. The caller owns the slot. False: it cannot be read, and the run has failed.
-bool Core::read_back(SeatState& seat, Slot& slot) {
+/// Makes a payload that is still there again, to see what it costs: the least of a few, so that neither cold caches nor
+/// another process count.
+void Core::try_rebuild(SeatState& seat, Slot& slot, std::size_t stage) {
+    constexpr int trials = 3;
+    if (!pin(seat, slot.family)) return; // then all are written, until one is made again for want of disk
+    auto least = std::chrono::nanoseconds::max();
     try {
-        store_->read(slot.place, seat.buffer);
-        std::pmr::memory_resource* const own =
-            slot.in_slab ? &memory(Item{&slot.payload, Outcome::kept, &slot}) : nullptr;
-        Reader reader(seat.buffer, static_cast<Parent*>(slot.family), own);
-        slot.payload.type()->decode(reader, slot.payload);
-        reader.expect_end();
-        store_->release(slot.place);
-    } catch (const Error& error) {
-        record(error, key(Item{nullptr, Outcome::kept, &slot}));
-        end_run(true);
+        for (int i = 0; i < trials; ++i) {
+            Payload payload;
+            Item item{&payload, Outcome::kept, &slot};
+            const auto start = Clock::now();
+            plan_.stages[stage]->rebuild(item, *this);
+            least = std::min<std::chrono::nanoseconds>(least, Clock::now() - start);
+        }
+        points_[stage].choice->rebuilt(slot.charged.load(std::memory_order_relaxed), least);
+    } catch (...) { // NOLINT(bugprone-empty-catch): the candidate is whole, and is written
+    }
+    unpin(seat, slot.family);
+}
+
+/// Into memory from where `was` says. The caller owns the slot, and its parents are pinned. False: the run has failed,
+/// or else the candidate has, and the caller settles it.
+bool Core::restore(SeatState& seat, Slot& slot, const StateWord& was) {
+    if (was.place == Place::memory) return true;
+    const std::size_t made_by = maker(slot, was.stage);
+    const auto start = Clock::now();
+    Item item{&slot.payload, Outcome::kept, &slot};
+    if (was.place == Place::recipe) {
+        try {
+            plan_.stages[made_by]->rebuild(item, *this);
+        } catch (...) {
+            fail(item);
+            return false;
+        }
+        rebuilt_.fetch_add(1, std::memory_order_relaxed);
+    } else {
+        try {
+            store_->read(slot.place, seat.buffer);
+            std::pmr::memory_resource* const own = slot.in_slab ? &memory(item) : nullptr;
+            Reader reader(seat.buffer, static_cast<Parent*>(slot.family), own);
+            slot.payload.type()->decode(reader, slot.payload);
+            reader.expect_end();
+            store_->release(slot.place);
+        } catch (const Error& error) {
+            record(error, key(item));
+            return false;
+        }
+        restored_.fetch_add(1, std::memory_order_relaxed);
+    }
+    slot.word.loaded(seat.index);
+    const auto spent = Clock::now() - start;
+    charge(seat, slot);
+    if (made_by == Family::no_stage) return true;
+    SpillChoice& choice = *points_[made_by].choice;
+    const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
+    if (was.place == Place::recipe) {
+        choice.rebuilt(bytes, spent);
+    } else {
+        choice.read(bytes, spent);
+    }
+    return true;
+}
+
+/// Makes a claimed candidate fit for its stage: its parents pinned, its payload in memory. False: it is not ours any
+/// more. Its parent is being moved, and it is back in its queue, or it has failed, or the run has.
+bool Core::take_up(SeatState& seat, Slot& slot, const StateWord& was) {
+    if (!pin(seat, slot.family)) {
+        hand_back(seat, slot, was.stage, was.place);
         return false;
     }
-    restored_.fetch_add(1, std::memory_order_relaxed);
-    slot.word.loaded(seat.index);
-    return true;
+    const Stage& what = *plan_.stages[was.stage];
+    if (what.kind == Kind::batch && !what.by_key)
+        points_[was.stage].cells.fetch_sub(static_cast<std::int64_t>(slot.cells), std::memory_order_relaxed);
+    if (restore(seat, slot, was)) return true;
+    if (stopping()) return false;
+    if (what.by_key) complete(*slot.family, *slot.chunk, &slot); // its batch goes on without it
+    settle(seat, slot, State::failed);
+    return false;
 }
 
 /// Writes out some candidates that will be needed last.
 void Core::relieve(SeatState& seat) {
-    if (store_ == nullptr) return;
+    if (store_ == nullptr && !rebuilds_) return;
     const std::uint32_t size = directory_.size();
     if (size == 0) return;
     struct Victim {
@@ -133,9 +231,9 @@ void Core::relieve(SeatState& seat) {
         Slot& slot = directory_[victims[i].index];
         if (!slot.word.try_spill(victims[i].word, seat.index)) continue;
         const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
-        const bool done = write_out(seat, slot);
+        const Place place = put_away(seat, slot, victims[i].word.stage);
+        const bool done = place != Place::memory;
         if (done) ++written;
-        const Place place = done ? Place::disk : Place::memory;
         if (victims[i].word.state == State::parked) {
             if (done) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
             slot.word.park(place, victims[i].word.stage);

@@ -14,6 +14,10 @@ Key Core::key(const Item& item) const {
     return key;
 }
 
+Parent* Core::parent(const Item& item) const noexcept {
+    return static_cast<const Slot*>(item.slot)->family;
+}
+
 void Core::free_slot(SeatState& seat, Slot& slot) {
     slot.payload.reset();
     release_slab(seat, slot);
@@ -31,12 +35,11 @@ void Core::park(SeatState& seat) {
         if (!to_gather) note_result(seat, *slot);
         charge(seat, *slot);
         const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
-        const bool spill = bytes > 0 && governor_.verdict() != Verdict::run &&
-                           far_behind_head(slot->root.load(std::memory_order_relaxed)) && write_out(seat, *slot);
-        if (bytes > 0 && !spill) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
+        const Place place = make_way(seat, *slot, StateCell<>::last_stage);
+        if (bytes > 0 && place == Place::memory) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
         if (to_gather) seat.ended.push_back(slot->family);
         unpin(seat, slot->family);
-        slot->word.park(spill ? Place::disk : Place::memory);
+        slot->word.park(place);
     }
     if (!to_gather) drain(seat, false);
 }
@@ -139,10 +142,13 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             if (word.place == Place::memory) {
                 const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
                 if (bytes > 0) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-            } else if (!read_back(seat, slot)) {
-                return; // the run has failed
             }
             if (!pin_soon(seat, slot.family)) return;
+            if (!restore(seat, slot, word)) {
+                if (stopping()) return;
+                settle(seat, slot, State::failed); // and comes by again as that
+                break;
+            }
             seat.emitted.push_back(&slot);
             family.entries.pass(at.at);
             if (family.parent == nullptr) ++passed;
@@ -167,18 +173,9 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
                 pressed_.store(true, std::memory_order_relaxed);
                 workers_.notify_all();
             } else if (want_head && may_enter(seat, word.stage)) {
-                if (slot.word.try_claim(word.version, seat.index)) {
-                    if (word.place == Place::disk && !read_back(seat, slot)) return;
-                    if (pin(seat, slot.family)) {
-                        const Stage& what = *plan_.stages[word.stage];
-                        if (what.kind == Kind::batch && !what.by_key) {
-                            points_[word.stage].cells.fetch_sub(static_cast<std::int64_t>(what.cells(slot.payload)),
-                                                                std::memory_order_relaxed);
-                        }
-                        head = &slot;
-                        break;
-                    }
-                    hand_back(seat, slot, word.stage, Place::memory);
+                if (slot.word.try_claim(word.version, seat.index) && take_up(seat, slot, word)) {
+                    head = &slot;
+                    break;
                 }
                 step_out(seat, word.stage);
             }
@@ -257,20 +254,18 @@ void Core::fire(SeatState& seat, Family& family) {
             if (word.place == Place::memory) {
                 const std::size_t bytes = slot->charged.load(std::memory_order_relaxed);
                 if (bytes > 0) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-            } else if (!read_back(seat, *slot)) {
-                return; // the run has failed
             }
-            items.push_back({&slot->payload, Outcome::kept, slot});
+            if (restore(seat, *slot, word)) {
+                items.push_back({&slot->payload, Outcome::kept, slot});
+            } else if (stopping()) {
+                return;
+            } else {
+                ++seat.failed; // it has ended, and has been counted so
+            }
             break;
         }
     }
-    std::size_t gather = family.stage + 1;
-    for (std::size_t depth = 1; depth > 0; ++gather) {
-        const Kind kind = plan_.stages[gather]->kind;
-        if (kind == Kind::gather) --depth;
-        if (kind == Kind::fan_out && plan_.stages[gather]->gathers) ++depth;
-    }
-    --gather;
+    const std::size_t gather = points_[family.stage].gather;
     Item item{&parent.payload, Outcome::kept, &parent};
     ++seat.stages[gather].calls;
     seat.stages[gather].candidates += items.size();

@@ -55,8 +55,8 @@ struct Candidate {
     void try_process(std::uint32_t hint) {
         const std::optional<StateWord> claimed = word.try_claim(hint, 2);
         if (!claimed) return;
-        if (claimed->place == Place::disk) {
-            payload.write(on_disk.read());
+        if (claimed->place != Place::memory) {
+            payload.write(claimed->place == Place::disk ? on_disk.read() : 7); // or made again
             word.loaded(2);
         }
         expect(payload.read() == 7, "the claimer does not see the payload");
@@ -74,6 +74,14 @@ struct Candidate {
         payload.write(0);
         const std::uint32_t version = word.publish(0, Place::disk);
         if (owes_hint) hints.push(1, version);
+    }
+
+    /// What a spiller does with a payload that can be made again.
+    void try_drop_ready() {
+        const StateWord seen = word.peek();
+        if (seen.state != State::ready || !word.try_spill(seen, 3)) return;
+        payload.write(0);
+        hints.push(1, word.publish(0, Place::recipe));
     }
 
     void expect_not_lost() {
@@ -150,6 +158,22 @@ void claim_beside_spill(Simulation& simulation, bool ordered_queue, bool owes_hi
 TEST_CASE("a claim beside a spill: the candidate is processed once, or waits on disk with one live hint") {
     const Outcome outcome =
         explore({.preemptions = 8}, [](Simulation& simulation) { claim_beside_spill(simulation, true, true); });
+    CHECK(outcome.failure == "");
+    CHECK(outcome.complete);
+}
+
+TEST_CASE("a claim beside a drop: the candidate is processed once, as it was or made again, or has one live hint") {
+    const Outcome outcome = explore({.preemptions = 8}, [](Simulation& simulation) {
+        auto candidate = std::make_shared<Candidate>();
+        candidate->make_ready();
+        simulation.thread([=] { candidate->try_drop_ready(); });
+        simulation.thread([=] {
+            for (std::size_t producer = 0; producer < 2; ++producer) {
+                if (const auto hint = candidate->hints.take(producer)) candidate->try_process(*hint);
+            }
+        });
+        simulation.finally([=] { candidate->expect_not_lost(); });
+    });
     CHECK(outcome.failure == "");
     CHECK(outcome.complete);
 }

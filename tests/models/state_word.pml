@@ -2,8 +2,8 @@
    slot, beside a spiller that moves the payload to disk out of Ready and out of Parked. Each step changes the whole word at once.
 
      Free -> Filling -> Ready(memory) -> Claimed -> Ready(memory) -> Claimed -> Parked(memory) -> Done -> Free
-                        Ready(memory) -> Spilling -> Ready(disk) -> Loading -> Claimed, or Failed -> Free
-                        Parked(memory) -> Spilling -> Parked(disk)
+                        Ready(memory) -> Spilling -> Ready(disk or recipe) -> Loading -> Claimed, or Failed -> Free
+                        Parked(memory) -> Spilling -> Parked(disk or recipe)
      Spilling fails -> back to where it was, in memory. A candidate that cannot be enqueued is claimed and carried by its maker.
 
    Checked: an owned state has one owner; a Ready slot has exactly one hint that matches it, in a queue, on its way there, or in
@@ -15,7 +15,8 @@
                  VERSION_NOT_COMPARED  a worker claims whatever is Ready in the slot of its hint
                  NOT_COMPARED_AT_ONCE  a worker looks at the word, and takes it in a second step
                  SPILL_OWES_NO_DRAIN   a spiller puts a parked candidate back and does not drain
-                 FAILED_NOT_EMITTED    a failed candidate does not fill its place in the order */
+                 FAILED_NOT_EMITTED    a failed candidate does not fill its place in the order
+                 DROPPED_AS_IN_MEMORY  a spiller drops the payload and says that it is in memory */
 
 #define WORKERS 2
 #define STAGES 2
@@ -26,7 +27,7 @@
 mtype = { free, filling, ready, claimed, parked, spilling, loading, failed, done };
 mtype state = free;
 byte version = 0, stage = 0;
-bool on_disk = false;
+bool on_disk = false, dropped = false; /* the word's place: disk, recipe; neither: memory */
 
 byte queued[VERSIONS];     /* hints in queues, by version; no order among them is relied on */
 byte live[VERSIONS];       /* and those on their way there, or in a worker's hand: for the checks only */
@@ -64,7 +65,7 @@ inline drain() {
         fi;
         if
         :: atomic { state == parked -> state = done; own() }
-            assert(passed == STAGES && (on_disk -> payload_on_disk : payload_in_memory));
+            assert(passed == STAGES && (dropped || (on_disk -> payload_on_disk : payload_in_memory)));
             emit()
 #ifndef FAILED_NOT_EMITTED
         :: atomic { state == failed -> own() }
@@ -90,6 +91,7 @@ inline emit() {
         payload_in_memory = false;
         payload_on_disk = false;
         on_disk = false;
+        dropped = false;
         disown();
         state = free
     }
@@ -135,16 +137,16 @@ take:
 #endif
                 -> own();
                    assert(stage == queue_stage[hint] && stage == passed);
-                   stored = on_disk;
-                   state = (on_disk -> loading : claimed)
+                   stored = on_disk || dropped;
+                   state = (stored -> loading : claimed)
             :: else -> goto end_look /* stale: whoever made it so owes a new one */
             fi
         }
         if
         :: stored ->
-            assert(payload_on_disk && !payload_in_memory);
+            assert((dropped || payload_on_disk) && !payload_in_memory);
             if
-            :: atomic { payload_in_memory = true; payload_on_disk = false; on_disk = false; state = claimed }
+            :: atomic { payload_in_memory = true; payload_on_disk = false; on_disk = false; dropped = false; state = claimed }
             :: atomic { disown(); state = failed }
                 drain();
                 goto end_look
@@ -174,7 +176,7 @@ active proctype spiller() {
 end_look:
     do
     :: atomic {
-            (state == ready || state == parked) && !on_disk && spills < SPILLS ->
+            (state == ready || state == parked) && !on_disk && !dropped && spills < SPILLS ->
             was_parked = (state == parked);
             state = spilling;
             own();
@@ -183,6 +185,11 @@ end_look:
         assert(payload_in_memory);
         if
         :: atomic { payload_on_disk = true; payload_in_memory = false; on_disk = true }
+        :: atomic { payload_in_memory = false
+#ifndef DROPPED_AS_IN_MEMORY
+            dropped = true
+#endif
+            }
         :: skip /* the disk is full */
         fi;
         if

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <memory_resource>
 #include <span>
@@ -28,6 +29,8 @@ class Run {
 public:
     [[nodiscard]] virtual Key key(const Item& item) const = 0;
     [[nodiscard]] virtual std::pmr::memory_resource& memory(const Item& item) = 0;
+    /// What the item was fanned out from; null: it is a source's.
+    [[nodiscard]] virtual Parent* parent(const Item& item) const noexcept = 0;
     [[nodiscard]] virtual bool stopping() const noexcept = 0;
     /// The item's stage threw the exception being handled.
     virtual void fail(Item& item) = 0;
@@ -129,6 +132,9 @@ public:
     std::size_t local_bytes = 0; ///< What a worker's state holds, for the budget.
     Lender* lender = nullptr;    ///< Where its state is borrowed, while a worker is inside.
     bool gathers = false;        ///< fan_out: a gather closes it.
+    /// Makes an item's payload again as the stage left it, into an empty one. Called by any worker, several at once;
+    /// throws what the user's function throws. None: its results can only be kept.
+    std::function<void(Item& item, Run& run)> rebuild = {};
 };
 
 /// A pipeline as the core runs it: a source, stages in order, the last of them a sink.

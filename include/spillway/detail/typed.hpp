@@ -36,6 +36,16 @@ public:
     [[nodiscard]] Key key() const { return run_->key(*item_); }
     /// Memory that lives as long as the candidate, given back in one step when it ends. One stage at a time.
     [[nodiscard]] std::pmr::memory_resource& memory() const { return run_->memory(*item_); }
+    /// The nearest parent of this type that a fan-out above keeps for its children: for rebuild functions. Throws
+    /// Error(usage) if there is none.
+    template <class T>
+    [[nodiscard]] shared<T> parent() const {
+        detail::Parent* const found = detail::nearest_parent<T>(run_->parent(*item_));
+        if (found == nullptr || found->payload.object() == nullptr)
+            throw Error(ErrorCode::usage, "looking for a candidate's parent", to_string(key()),
+                        "no fan-out above keeps one of this type: see shared");
+        return shared<T>(*found);
+    }
     /// Whether the run is ending early: a long stage may give up by throwing.
     [[nodiscard]] bool stopping() const noexcept { return run_->stopping(); }
     /// `const auto waiting = context.blocking();` Costs a lock where it starts a thread.
