@@ -77,6 +77,12 @@ public:
         return first_->entries[cursor].load(std::memory_order_acquire);
     }
 
+    /// The entry `ahead` of the cursor, as far as it is made and in the same chunk; else 0. For prefetching only: no
+    /// order goes with it.
+    [[nodiscard]] std::uint32_t glance(Cursor cursor, std::size_t ahead) const noexcept {
+        return cursor + ahead < Entries ? first_->entries[cursor + ahead].load(std::memory_order_relaxed) : 0;
+    }
+
     /// Past the entry, which is then 0 for whoever looks into the chunk: what it named may be something else by then.
     void pass(Cursor& cursor) noexcept { first_->entries[cursor++].store(0, std::memory_order_relaxed); }
 

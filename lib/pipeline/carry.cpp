@@ -12,9 +12,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// A group of candidates is carried together for about this long: clocks, claims and drains are paid once for each
-/// group, and no more work than this sticks to a worker while others are idle.
-constexpr std::uint64_t group_nanoseconds = 5000;
+/// A group of candidates is carried together for about this long: clocks, claims, drains and the lines that the cores
+/// pass to each other for them (about a microsecond in all) are paid once for each group, and no more work than this
+/// sticks to a worker while others are idle.
+constexpr std::uint64_t group_nanoseconds = 50'000;
 
 /// A fan-out keeps this many children queued for each worker, so that none runs dry while the fan-out's seat carries
 /// one.
@@ -460,9 +461,8 @@ std::size_t Core::cells_remaining(std::size_t stage) const noexcept {
     return queued + static_cast<std::size_t>(std::min(coming, static_cast<double>(plenty)));
 }
 
+/// seat.items are seat.carried's.
 bool Core::run_stage(SeatState& seat, std::size_t stage) {
-    seat.items.clear();
-    for (Slot* slot : seat.carried) seat.items.push_back({&slot->payload, Outcome::kept, slot});
     seat.stages[stage].candidates += seat.items.size();
     ++seat.stages[stage].calls;
     try {
@@ -475,7 +475,8 @@ bool Core::run_stage(SeatState& seat, std::size_t stage) {
         Slot* slot = seat.carried[i];
         switch (seat.items[i].outcome) {
         case Outcome::kept:
-            seat.carried[kept++] = slot;
+            seat.carried[kept] = slot;
+            seat.items[kept++] = seat.items[i];
             break;
         case Outcome::dropped:
             settle(seat, *slot, State::dropped);
@@ -486,6 +487,7 @@ bool Core::run_stage(SeatState& seat, std::size_t stage) {
         }
     }
     seat.carried.resize(kept);
+    seat.items.resize(kept);
     return kept > 0;
 }
 
@@ -499,6 +501,8 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
     const std::uint64_t stands_for = sampled ? groups_a_sample : 1;
     const auto start = timed ? Clock::now() : Clock::time_point{};
     auto entered = start;
+    seat.items.clear();
+    for (Slot* slot : seat.carried) seat.items.push_back({&slot->payload, Outcome::kept, slot});
     for (;; ++stage, inside = false) {
         const Stage& what = *plan_.stages[stage];
         if (what.kind == Kind::sink) {
@@ -541,6 +545,7 @@ void Core::carry(SeatState& seat, std::size_t stage, bool inside) {
             const std::vector<Slot*> rest(seat.carried.begin() + static_cast<std::ptrdiff_t>(group),
                                           seat.carried.end());
             seat.carried.resize(group);
+            seat.items.resize(group);
             publish(seat, rest, stage + 1);
         }
     }

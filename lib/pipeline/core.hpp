@@ -187,8 +187,16 @@ private:
     void request_drain() noexcept;
 
     // memory.cpp
-    void charge(SeatState& seat, Slot& slot);
-    void discharge(SeatState& seat, Slot& slot);
+    // The cheap way out of each stands here, where it is inlined: most candidates have nothing to charge and no parent.
+    void charge(SeatState& seat, Slot& slot) {
+        const bool nothing = slot.payload.type()->plain && slot.slab == nullptr;
+        if (!nothing || slot.charged.load(std::memory_order_relaxed) != 0) charge_payload(seat, slot);
+    }
+    void charge_payload(SeatState& seat, Slot& slot);
+    void discharge(SeatState& seat, Slot& slot) {
+        if (slot.charged.load(std::memory_order_relaxed) != 0) discharge_payload(seat, slot);
+    }
+    void discharge_payload(SeatState& seat, Slot& slot);
     void tell(SeatState& seat, std::int64_t bytes);
     [[nodiscard]] bool far_behind_head(std::uint64_t root) const noexcept;
     [[nodiscard]] Place make_way(SeatState& seat, Slot& slot, std::size_t stage);
@@ -199,10 +207,17 @@ private:
     [[nodiscard]] bool restore(SeatState& seat, Slot& slot, const StateWord& was);
     [[nodiscard]] bool take_up(SeatState& seat, Slot& slot, const StateWord& was);
     void relieve(SeatState& seat);
-    [[nodiscard]] bool pin(SeatState& seat, Family* family);
+    [[nodiscard]] bool pin(SeatState& seat, Family* family) { return family == &root_ || pin_parents(seat, family); }
+    [[nodiscard]] bool pin_parents(SeatState& seat, Family* family);
     [[nodiscard]] bool pin_soon(SeatState& seat, Family* family);
-    void unpin(SeatState& seat, Family* family);
-    void release_slab(SeatState& seat, Slot& slot);
+    void unpin(SeatState& seat, Family* family) {
+        if (family != &root_) unpin_parents(seat, family);
+    }
+    void unpin_parents(SeatState& seat, Family* family);
+    void release_slab(SeatState& seat, Slot& slot) {
+        if (slot.slab != nullptr) recycle_slab(seat, slot);
+    }
+    void recycle_slab(SeatState& seat, Slot& slot);
 
     // resume.cpp
     void start_journal(const Options& options);

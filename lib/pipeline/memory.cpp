@@ -28,7 +28,7 @@ void Core::tell(SeatState& seat, std::int64_t bytes) {
     }
 }
 
-void Core::charge(SeatState& seat, Slot& slot) {
+void Core::charge_payload(SeatState& seat, Slot& slot) {
     const PayloadType& type = *slot.payload.type();
     const std::size_t slab = slot.slab != nullptr ? slot.slab->bytes() : 0;
     const std::size_t holds =
@@ -41,8 +41,7 @@ void Core::charge(SeatState& seat, Slot& slot) {
     slot.heap = heap;
 }
 
-void Core::discharge(SeatState& seat, Slot& slot) {
-    if (slot.charged.load(std::memory_order_relaxed) == 0) return;
+void Core::discharge_payload(SeatState& seat, Slot& slot) {
     slot.charged.store(0, std::memory_order_relaxed);
     tell(seat, -static_cast<std::int64_t>(std::exchange(slot.heap, 0)));
 }
@@ -58,8 +57,7 @@ std::pmr::memory_resource& Core::memory(const Item& item) {
     return *slot.slab;
 }
 
-void Core::release_slab(SeatState& seat, Slot& slot) {
-    if (slot.slab == nullptr) return;
+void Core::recycle_slab(SeatState& seat, Slot& slot) {
     std::unique_ptr<Slab> slab(std::exchange(slot.slab, nullptr));
     slab->release();
     if (seat.slabs.size() < most_carried) seat.slabs.push_back(std::move(slab));
@@ -247,7 +245,7 @@ void Core::relieve(SeatState& seat) {
 
 /// Pins the parents that the family's children look into. False: one is being moved by another thread; none is pinned
 /// then.
-bool Core::pin(SeatState& seat, Family* family) {
+bool Core::pin_parents(SeatState& seat, Family* family) {
     for (Family* at = family; at != &root_; at = at->parent->family) {
         if (!plan_.stages[at->stage]->keeps_parent) continue;
         const Pin pinned = at->pins.try_pin();
@@ -288,7 +286,7 @@ bool Core::pin_soon(SeatState& seat, Family* family) {
     return true;
 }
 
-void Core::unpin(SeatState& seat, Family* family) {
+void Core::unpin_parents(SeatState& seat, Family* family) {
     for (Family* at = family; at != &root_; at = at->parent->family) {
         if (!plan_.stages[at->stage]->keeps_parent) continue;
         const bool last = at->pins.unpin();

@@ -5,6 +5,13 @@
 
 namespace spillway::detail {
 
+namespace {
+
+/// The walk asks for slots that other cores have written this many ahead, since its own steps wait for each other.
+constexpr std::size_t prefetched = 8;
+
+} // namespace
+
 Key Core::key(const Item& item) const {
     Key key;
     const auto* slot = static_cast<const Slot*>(item.slot);
@@ -121,6 +128,8 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             if (above.family->parent == nullptr) ++passed;
             continue;
         }
+        if (const std::uint32_t later = family.entries.glance(at.at, prefetched); later != 0)
+            directory_[later - 1].prefetch();
         Slot& slot = directory_[entry - 1];
         const StateWord word = slot.word.peek();
         switch (word.state) {
