@@ -15,16 +15,7 @@ namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
 
-// Sums of 8 and 16 bits stay at the least value once they are there. Those of 32 never come near it.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V plus(D, V a, V b) {
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {
-        return hn::Add(a, b);
-    } else {
-        return hn::SaturatedAdd(a, b);
-    }
-}
-
+/// a - b, but not less than the least value. Sums of 32 bits never come near it.
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V minus(D, V a, V b) {
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
@@ -34,261 +25,394 @@ HWY_INLINE V minus(D, V a, V b) {
     }
 }
 
+/// Registers are of one size on all these targets.
 template <class D>
-inline constexpr auto most_lanes = static_cast<std::ptrdiff_t>(hn::MaxLanes(D()));
+inline constexpr auto lanes = static_cast<std::ptrdiff_t>(hn::MaxLanes(D()));
 
 /// What pairing a base of each side adds, one row and one column on.
+template <class Lane>
+HWY_INLINE Lane pair_score(const LaneMatrix<Lane>& m, Lane query, Lane target) {
+    const Lane score = (query | target) > 3 ? m.unknown : query == target ? m.match : m.mismatch;
+    return static_cast<Lane>(score + 2 * m.gap_extend);
+}
+
+/// The compiler must take each load from here where it stands: it would keep all of them in registers that it has not.
+template <class Lane>
+HWY_INLINE void leave_in_memory(const Lane*& from) {
+    __asm__("" : "+r"(from));
+}
+
+/// This value has a register: what is carried from column to column must not pass through memory.
+template <class V>
+HWY_INLINE void keep_in_register(V& value) {
+#if HWY_ARCH_X86
+    __asm__("" : "+v"(value.raw));
+#else
+    __asm__("" : "+w"(value.raw));
+#endif
+}
+
+/// A block of rows, each lane with a target of its own, whose bases are compared.
 template <class D, bool with_unknown>
-struct Pairing {
+struct ComparedPairs {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
 
-    HWY_INLINE Pairing(D d, const LaneMatrix<Lane>& m)
-        : match(hn::Set(d, static_cast<Lane>(m.match + 2 * m.gap_extend))),
-          mismatch(hn::Set(d, static_cast<Lane>(m.mismatch + 2 * m.gap_extend))),
-          unknown(hn::Set(d, static_cast<Lane>(m.unknown + 2 * m.gap_extend))) {}
+    HWY_INLINE ComparedPairs(D d, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
+        : query(m.query + row * lanes<D>), target(m.target + column * lanes<D>),
+          match(hn::Set(d, pair_score<Lane>(m, 0, 0))), mismatch(hn::Set(d, pair_score<Lane>(m, 0, 1))),
+          unknown(hn::Set(d, pair_score<Lane>(m, 4, 8))) {}
 
-    HWY_INLINE V operator()(D d, V query, V target) const {
-        V pair = hn::IfThenElse(hn::Eq(query, target), match, mismatch);
+    HWY_INLINE V next_column(D d) {
+        leave_in_memory(query);
+        const V base = hn::Load(d, target);
+        target += lanes<D>;
+        return base;
+    }
+    HWY_INLINE V operator()(D d, std::ptrdiff_t r, V base) const {
+        const V other = hn::Load(d, query + r * lanes<D>);
+        V pair = hn::IfThenElse(hn::Eq(base, other), match, mismatch);
         if constexpr (with_unknown) {
-            pair = hn::IfThenElse(hn::Gt(hn::Or(query, target), hn::Set(d, 3)), unknown, pair);
+            pair = hn::IfThenElse(hn::Gt(hn::Or(base, other), hn::Set(d, Lane{3})), unknown, pair);
         }
         return pair;
     }
 
+    const Lane *query, *target;
     V match, mismatch, unknown;
 };
 
 /// Eight bits: codes differ in a number of four bits that says all, and a table of sixteen gives the score.
 template <class D>
-struct TablePairing {
+struct TablePairs {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
 
-    HWY_INLINE TablePairing(D d, const LaneMatrix<Lane>& m) {
-        alignas(16) Lane row[16];
-        for (int k = 0; k < 16; ++k) {
-            row[k] = static_cast<Lane>((k == 0 ? m.match : k < 4 ? m.mismatch : m.unknown) + 2 * m.gap_extend);
-        }
-        table = hn::LoadDup128(d, row);
+    HWY_INLINE TablePairs(D d, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
+        : query(m.query + row * lanes<D>), target(m.target + column * lanes<D>) {
+        alignas(16) Lane scores[16];
+        for (int k = 0; k < 16; ++k) scores[k] = pair_score<Lane>(m, 0, static_cast<Lane>(k));
+        table = hn::LoadDup128(d, scores);
     }
 
-    HWY_INLINE V operator()(D, V query, V target) const { return hn::TableLookupBytes(table, hn::Xor(query, target)); }
+    HWY_INLINE V next_column(D d) {
+        leave_in_memory(query);
+        const V base = hn::Load(d, target);
+        target += lanes<D>;
+        return base;
+    }
+    HWY_INLINE V operator()(D d, std::ptrdiff_t r, V base) const {
+        return hn::TableLookupBytes(table, hn::Xor(base, hn::Load(d, query + r * lanes<D>)));
+    }
 
+    const Lane *query, *target;
     V table;
+};
+
+/// All lanes have one target: the block's scores against each base are in LaneMatrix::profile.
+template <class D>
+struct ProfiledPairs {
+    using Lane = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+    static constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+
+    static HWY_INLINE void lay_out(D d, const LaneMatrix<Lane>& m) {
+        Lane* to = m.profile;
+        for (std::ptrdiff_t row = 0; row < m.rows; row += block) {
+            for (Lane base = 0; base < LaneMatrix<Lane>::bases; ++base) {
+                for (std::ptrdiff_t r = 0; r < block; ++r, to += lanes<D>) {
+                    const V query = hn::Load(d, m.query + (row + r) * lanes<D>);
+                    const V other = hn::Set(d, static_cast<Lane>(base < 4 ? base : 8));
+                    const V known = hn::IfThenElse(hn::Eq(query, other), hn::Set(d, pair_score<Lane>(m, 0, 0)),
+                                                   hn::Set(d, pair_score<Lane>(m, 0, 1)));
+                    const V unknown = hn::Set(d, pair_score<Lane>(m, 4, 8));
+                    const V either = hn::Or(query, other);
+                    hn::Store(hn::IfThenElse(hn::Gt(either, hn::Set(d, Lane{3})), unknown, known), d, to);
+                }
+            }
+        }
+    }
+
+    HWY_INLINE ProfiledPairs(D, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
+        : profile(m.profile + row * LaneMatrix<Lane>::bases * lanes<D>), target(m.shared_target + column) {}
+
+    HWY_INLINE const Lane* next_column(D) { return profile + *target++ * (block * lanes<D>); }
+    HWY_INLINE V operator()(D d, std::ptrdiff_t r, const Lane* scores) const {
+        return hn::Load(d, scores + r * lanes<D>);
+    }
+
+    const Lane* profile;
+    const std::uint8_t* target;
 };
 
 /// Where a path may end in a block: nowhere, anywhere, or where LaneMatrix::ends says.
 enum class Ends { none, all, some };
 
-/// What a block is besides its rows and columns.
-template <class Lane>
-struct BlockSums {
-    Lane zero;                                      ///< A sum of 0 before its first row, in column 0.
-    Lane lower;                                     ///< Subtracted from its last row.
-    Lane first_column[LaneMatrix<Lane>::block + 1]; ///< The row before its first, and its rows, in column 0.
+/// What lies between the blocks of a tile, column by column.
+template <class D>
+struct Tile {
+    using Lane = hn::TFromD<D>;
+    static constexpr std::ptrdiff_t size = LaneMatrix<Lane>::tile * lanes<D>;
+
+    HWY_ALIGN Lane any[size];
+    HWY_ALIGN Lane insertion[size];
+    HWY_ALIGN Lane best[size];     ///< The greatest sum of a path's end in the column,
+    HWY_ALIGN Lane best_row[size]; ///< and the first row, counted from first_end, that has it.
 };
 
-template <class D, class Pair, bool begins, Ends ends>
-HWY_INLINE void sweep(D d, const Pair& pair, const LaneMatrix<hn::TFromD<D>>& m, std::ptrdiff_t row,
-                      const BlockSums<hn::TFromD<D>>& sums) {
+/// A block of rows over `count` columns from `column` on. zero: a sum of 0 before its first row, before the tile.
+template <class D, class Pairs, bool begins, Ends ends>
+HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::ptrdiff_t row, std::ptrdiff_t column,
+                        std::ptrdiff_t count, hn::TFromD<D> zero_sum) {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
-    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, tile = LaneMatrix<Lane>::tile;
-    const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
+    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, most = LaneMatrix<Lane>::tile;
+    const D d;
     const V open = hn::Set(d, static_cast<Lane>(m.gap_open - m.gap_extend));
-    const V lower = hn::Set(d, sums.lower), next_tile = hn::Set(d, static_cast<Lane>(m.gap_extend * tile));
-    // Copies: what is stored below could change the members, as far as the compiler knows.
-    const Lane* const target = m.target;
-    Lane *const any = m.any, *const insertion = m.insertion, *const best = m.best, *const best_row = m.best_row;
 
     // Constants of rows and columns, in memory: there are not registers enough.
-    HWY_ALIGN Lane zeros[begins ? (tile + block + 1) * most_lanes<D> : 1];
+    HWY_ALIGN Lane zeros[begins ? (most + block + 1) * lanes<D> : 1];
     if constexpr (begins) {
-        V zero = hn::Set(d, sums.zero);
-        for (std::ptrdiff_t k = 0; k <= tile + block; ++k) {
-            hn::Store(zero, d, zeros + k * lanes);
-            zero = plus(d, zero, hn::Set(d, m.gap_extend));
+        V sum = hn::Set(d, zero_sum);
+        for (std::ptrdiff_t k = 0; k <= count + block; ++k) {
+            hn::Store(sum, d, zeros + k * lanes<D>);
+            sum = hn::Add(sum, hn::Set(d, m.gap_extend));
         }
     }
-    HWY_ALIGN Lane row_numbers[ends != Ends::none ? block * most_lanes<D> : 1];
-    HWY_ALIGN Lane row_sums[ends != Ends::none ? block * most_lanes<D> : 1];
-    const Lane* const allowed = ends == Ends::some ? m.ends + (row - m.first_last) * lanes : nullptr;
+    const Lane* zero = zeros + 2 * lanes<D>;
+    HWY_ALIGN Lane row_numbers[ends != Ends::none ? block * lanes<D> : 1];
+    HWY_ALIGN Lane row_sums[ends != Ends::none ? block * lanes<D> : 1];
+    const Lane* const allowed = ends == Ends::some ? m.ends + (row - m.first_last) * lanes<D> : nullptr;
     if constexpr (ends != Ends::none) {
         for (std::ptrdiff_t r = 0; r < block; ++r) {
             const std::ptrdiff_t number = row + r - m.first_end;
-            hn::Store(hn::Set(d, static_cast<Lane>(number)), d, row_numbers + r * lanes);
-            hn::Store(hn::Set(d, static_cast<Lane>(number * m.gap_extend)), d, row_sums + r * lanes);
+            hn::Store(hn::Set(d, static_cast<Lane>(number)), d, row_numbers + r * lanes<D>);
+            hn::Store(hn::Set(d, static_cast<Lane>(number * m.gap_extend)), d, row_sums + r * lanes<D>);
         }
     }
 
-    V held[block + 1], deletion[block], query[block];
+    Lane* const edge = m.edge + row * LaneMatrix<Lane>::edges * lanes<D>;
+    V held[block + 1], deletion[block];
 #pragma GCC unroll 8
-    for (std::ptrdiff_t r = 0; r <= block; ++r) held[r] = hn::Set(d, sums.first_column[r]);
+    for (std::ptrdiff_t r = 0; r <= block; ++r) held[r] = hn::Load(d, edge + r * lanes<D>);
+#pragma GCC unroll 8
+    for (std::ptrdiff_t r = 0; r < block; ++r) deletion[r] = hn::Load(d, edge + (block + 1 + r) * lanes<D>);
+    Pairs pair(d, m, row, column);
+    std::ptrdiff_t at = 0;
+    do { // At least once: else compilers copy what is left behind beside what is carried on.
+        const auto base = pair.next_column(d);
+        // From the last row up, so that each sum takes the place of the one that is no longer needed.
+#pragma GCC unroll 8
+        for (std::ptrdiff_t r = block - 1; r >= 0; --r) held[r + 1] = hn::Add(held[r], pair(d, r, base));
+        V inserted = hn::Load(d, tile.insertion + at);
+        V end, end_row;
+        if constexpr (ends != Ends::none) {
+            end = hn::Load(d, tile.best + at);
+            end_row = hn::Load(d, tile.best_row + at);
+        }
+#pragma GCC unroll 8
+        for (std::ptrdiff_t r = 0; r < block; ++r) {
+            const V not_inserted = hn::Max(held[r + 1], deletion[r]);
+            const V opened = hn::Sub(not_inserted, open);
+            V& now = held[r + 1];
+            now = hn::Max(not_inserted, inserted);
+            if constexpr (begins) now = hn::Max(now, hn::Load(d, zero + r * lanes<D>));
+            deletion[r] = hn::Max(deletion[r], opened);
+            inserted = hn::Max(inserted, opened);
+            if constexpr (ends != Ends::none) {
+                V here = minus(d, now, hn::Load(d, row_sums + r * lanes<D>));
+                if constexpr (ends == Ends::some) here = hn::Min(here, hn::Load(d, allowed + r * lanes<D>));
+                const auto better = hn::Gt(here, end);
+                end = hn::Max(here, end);
+                end_row = hn::IfThenElse(better, hn::Load(d, row_numbers + r * lanes<D>), end_row);
+            }
+            keep_in_register(deletion[r]);
+            keep_in_register(now);
+        }
+        held[0] = hn::Load(d, tile.any + at);
+        hn::Store(held[block], d, tile.any + at);
+        hn::Store(inserted, d, tile.insertion + at);
+        if constexpr (ends != Ends::none) {
+            hn::Store(end, d, tile.best + at);
+            hn::Store(end_row, d, tile.best_row + at);
+        }
+        if constexpr (begins) zero += lanes<D>;
+        at += lanes<D>;
+    } while (at < count * lanes<D>);
+    const V next_tile = hn::Set(d, static_cast<Lane>(m.gap_extend * most)), floor = hn::Set(d, m.floor);
+#pragma GCC unroll 8
+    for (std::ptrdiff_t r = 0; r <= block; ++r) {
+        hn::Store(hn::Max(minus(d, held[r], next_tile), floor), d, edge + r * lanes<D>);
+    }
 #pragma GCC unroll 8
     for (std::ptrdiff_t r = 0; r < block; ++r) {
-        deletion[r] = minus(d, held[r + 1], open);
-        query[r] = hn::Load(d, m.query + (row + r) * lanes);
+        hn::Store(hn::Max(minus(d, deletion[r], next_tile), floor), d, edge + (block + 1 + r) * lanes<D>);
     }
-    for (std::ptrdiff_t first = 0; first < m.columns; first += tile) {
-        const std::ptrdiff_t last = first + tile < m.columns ? first + tile : m.columns;
-        const Lane* zero = zeros + 2 * lanes;
-        for (std::ptrdiff_t at = first * lanes; at < last * lanes; at += lanes) {
-            const V base = hn::Load(d, target + at);
-            V inserted = hn::Load(d, insertion + at);
-            V before = held[0];
-            held[0] = hn::Load(d, any + at);
-            V end, end_row;
-            if constexpr (ends != Ends::none) {
-                end = hn::Load(d, best + at);
-                end_row = hn::Load(d, best_row + at);
-            }
-#pragma GCC unroll 8
-            for (std::ptrdiff_t r = 0; r < block; ++r) {
-                V now = plus(d, before, pair(d, query[r], base));
-                now = hn::Max(hn::Max(now, deletion[r]), inserted);
-                if constexpr (begins) now = hn::Max(now, hn::Load(d, zero + r * lanes));
-                const V opened = minus(d, now, open);
-                deletion[r] = hn::Max(deletion[r], opened);
-                inserted = hn::Max(inserted, opened);
-                if constexpr (ends != Ends::none) {
-                    V here = minus(d, now, hn::Load(d, row_sums + r * lanes));
-                    if constexpr (ends == Ends::some) here = hn::Min(here, hn::Load(d, allowed + r * lanes));
-                    const auto better = hn::Gt(here, end);
-                    end = hn::Max(here, end);
-                    end_row = hn::IfThenElse(better, hn::Load(d, row_numbers + r * lanes), end_row);
-                }
-                before = held[r + 1];
-                held[r + 1] = now;
-            }
-            hn::Store(minus(d, held[block], lower), d, any + at);
-            hn::Store(minus(d, inserted, lower), d, insertion + at);
-            if constexpr (ends != Ends::none) {
-                hn::Store(end, d, best + at);
-                hn::Store(end_row, d, best_row + at);
-            }
-            if constexpr (begins) zero += lanes;
+}
+
+template <class Lane>
+HWY_INLINE Lane at_least(Lane floor, std::int64_t sum) {
+    return sum < floor ? floor : static_cast<Lane>(sum);
+}
+
+/// Where sums lie as rows go by: they are lowered after some blocks.
+template <class Lane>
+struct Lowering {
+    std::int64_t zero;        ///< A sum of 0 before the row, before the tile.
+    std::ptrdiff_t since = 0; ///< Rows since they were last lowered.
+
+    /// Goes on past the block that begins at `row`. Returns what is then subtracted.
+    HWY_INLINE std::int64_t pass(const LaneMatrix<Lane>& m, std::ptrdiff_t row) {
+        constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+        since += block;
+        std::int64_t lower = 0;
+        if (m.period != 0 && row < m.first_end && (since >= m.period || row + block == m.first_end)) {
+            lower = (std::int64_t{m.match} + m.gap_extend) * since;
+            since = 0;
         }
-#pragma GCC unroll 8
-        for (std::ptrdiff_t r = 0; r <= block; ++r) held[r] = minus(d, held[r], next_tile);
-#pragma GCC unroll 8
-        for (std::ptrdiff_t r = 0; r < block; ++r) deletion[r] = minus(d, deletion[r], next_tile);
+        zero += block * m.gap_extend - lower;
+        return lower;
     }
-}
+};
 
-template <class Lane>
-HWY_INLINE Lane at_least(std::int64_t sum) {
-    return sum < least_sum<Lane> ? least_sum<Lane> : static_cast<Lane>(sum);
-}
-
-/// What is subtracted from the last row of the block that begins at `row`, `since` rows after the last time.
-template <class Lane>
-HWY_INLINE std::int64_t lowering(const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t since) {
-    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
-    if (m.period == 0 || row >= m.first_end || (since < m.period && row + block != m.first_end)) return 0;
-    return (std::int64_t{m.match} + m.gap_extend) * since;
-}
-
-template <class D, class Pair>
-HWY_INLINE void fill(D d, const LaneMatrix<hn::TFromD<D>>& m) {
+/// Column 0.
+template <class D>
+HWY_INLINE void begin_edges(D d, const LaneMatrix<hn::TFromD<D>>& m) {
     using Lane = hn::TFromD<D>;
-    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, tile = LaneMatrix<Lane>::tile;
-    const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-    const Pair pair(d, m);
-    for (std::ptrdiff_t column = 0, at = 0; column < m.columns; ++column, at += lanes) {
-        const std::int64_t sum = m.perfect + (column % tile + 1) * m.gap_extend;
-        hn::Store(hn::Set(d, static_cast<Lane>(sum)), d, m.any + at);
-        hn::Store(hn::Set(d, at_least<Lane>(sum - m.gap_open + m.gap_extend)), d, m.insertion + at);
-        hn::Store(hn::Set(d, least_sum<Lane>), d, m.best + at);
-        hn::Store(hn::Zero(d), d, m.best_row + at);
-    }
-    std::int64_t zero = m.perfect;
-    std::ptrdiff_t since = 0;
+    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+    Lowering<Lane> sums{m.perfect};
     for (std::ptrdiff_t row = 0; row < m.rows; row += block) {
-        BlockSums<Lane> sums;
+        Lane* const edge = m.edge + row * LaneMatrix<Lane>::edges * lanes<D>;
         for (std::ptrdiff_t r = 0; r <= block; ++r) {
-            std::int64_t sum = zero + r * m.gap_extend;
+            std::int64_t sum = sums.zero + r * m.gap_extend;
             if (m.whole_query && row + r > 0) sum -= m.gap_open + (row + r - 1) * std::int64_t{m.gap_extend};
-            sums.first_column[r] = at_least<Lane>(sum);
+            hn::Store(hn::Set(d, at_least(m.floor, sum)), d, edge + r * lanes<D>);
+            const Lane deletion = at_least(m.floor, sum - m.gap_open + m.gap_extend);
+            if (r > 0) hn::Store(hn::Set(d, deletion), d, edge + (block + r) * lanes<D>);
         }
-        since += block;
-        const std::int64_t lower = lowering(m, row, since);
-        if (lower != 0) since = 0;
-        sums.zero = at_least<Lane>(zero);
-        sums.lower = static_cast<Lane>(lower);
-        const bool begins = row < m.begins && zero > least_sum<Lane>;
-        const bool all_end = row >= m.first_end && row < m.first_last, some_end = row >= m.first_last;
-        if (begins && some_end) {
-            sweep<D, Pair, true, Ends::some>(d, pair, m, row, sums);
-        } else if (begins && all_end) {
-            sweep<D, Pair, true, Ends::all>(d, pair, m, row, sums);
-        } else if (begins) {
-            sweep<D, Pair, true, Ends::none>(d, pair, m, row, sums);
-        } else if (some_end) {
-            sweep<D, Pair, false, Ends::some>(d, pair, m, row, sums);
-        } else if (all_end) {
-            sweep<D, Pair, false, Ends::all>(d, pair, m, row, sums);
-        } else {
-            sweep<D, Pair, false, Ends::none>(d, pair, m, row, sums);
-        }
-        zero += block * m.gap_extend - lower;
+        sums.pass(m, row);
     }
 }
 
-template <class Lane>
-void pick(const LaneMatrix<Lane>& m, LaneEnd* ends) {
-    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, tile = LaneMatrix<Lane>::tile;
-    const hn::ScalableTag<Lane> d;
-    const auto lanes = static_cast<std::ptrdiff_t>(hn::Lanes(d));
-    // Rows are counted from first_end here: what a sum of 0 is in the row before it, one row and no column on.
-    std::int64_t zero = m.perfect + m.gap_extend;
-    for (std::ptrdiff_t row = 0, since = 0; row < m.first_end; row += block) {
-        since += block;
-        const std::int64_t lower = lowering(m, row, since);
-        if (lower != 0) since = 0;
-        zero += block * m.gap_extend - lower;
+/// The best end of each lane, tile after tile.
+template <class D>
+class BestEnds {
+public:
+    using Lane = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+
+    HWY_INLINE BestEnds(const LaneMatrix<Lane>& m, LaneEnd* ends) : m_(m), ends_(ends), best_(hn::Set(D(), least)) {
+        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) ends[lane] = {-(1 << 30), 0, 0};
     }
-    for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) ends[lane] = {-(1 << 30), 0, 0};
-    HWY_ALIGN Lane sums[most_lanes<decltype(d)>], columns[most_lanes<decltype(d)>];
-    const auto one = hn::Set(d, Lane{1}), extend = hn::Set(d, m.gap_extend);
-    for (std::ptrdiff_t first = 0; first < m.columns; first += tile) {
-        const std::ptrdiff_t count = m.columns - first < tile ? m.columns - first : tile;
-        auto best = hn::Set(d, least_sum<Lane>), best_column = hn::Zero(d), column = hn::Zero(d), column_sum = extend;
+
+    /// zero: a sum of 0 in the row before first_end, one row and no column on.
+    HWY_INLINE void take(const Tile<D>& tile, std::ptrdiff_t column, std::ptrdiff_t count, std::int64_t zero) {
+        const D d;
+        HWY_ALIGN Lane sums[lanes<D>], columns[lanes<D>];
+        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
+            const std::ptrdiff_t own = m_.target_sizes[lane] - column;
+            columns[lane] = static_cast<Lane>(own < 0 ? 0 : own < count ? own : count);
+        }
+        const V one = hn::Set(d, Lane{1}), extend = hn::Set(d, m_.gap_extend), own = hn::Load(d, columns);
+        V best_column = hn::Zero(d), number = hn::Zero(d), column_sum = extend;
+        const V before = best_;
         for (std::ptrdiff_t k = 0; k < count; ++k) {
-            const auto here = minus(d, hn::Load(d, m.best + (first + k) * lanes), column_sum);
-            best_column = hn::IfThenElse(hn::Gt(here, best), column, best_column);
-            best = hn::Max(best, here);
-            column = hn::Add(column, one);
-            column_sum = plus(d, column_sum, extend);
+            const V here = minus(d, hn::Load(d, tile.best + k * lanes<D>), column_sum);
+            const auto better = hn::And(hn::Gt(here, best_), hn::Gt(own, number));
+            best_column = hn::IfThenElse(better, number, best_column);
+            best_ = hn::IfThenElse(better, here, best_);
+            number = hn::Add(number, one);
+            column_sum = hn::Add(column_sum, extend);
         }
-        hn::Store(best, d, sums);
+        std::uint8_t better[8] = {};
+        hn::StoreMaskBits(d, hn::Gt(best_, before), better);
+        std::uint64_t mask = 0;
+        for (int k = 0; k < 8; ++k) mask |= std::uint64_t{better[k]} << (8 * k);
+        if (mask == 0) return;
+        hn::Store(best_, d, sums);
         hn::Store(best_column, d, columns);
-        for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) {
-            const auto score = static_cast<std::int32_t>(sums[lane] - zero);
-            if (sums[lane] == least_sum<Lane> || score <= ends[lane].score) continue;
-            ends[lane].score = score;
-            ends[lane].column = static_cast<std::int32_t>(first + columns[lane]);
+        for (; mask != 0; mask &= mask - 1) {
+            const auto lane = static_cast<std::ptrdiff_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(mask));
+            ends_[lane] = {static_cast<std::int32_t>(sums[lane] - zero),
+                           static_cast<std::int32_t>(m_.first_end + tile.best_row[columns[lane] * lanes<D> + lane]),
+                           static_cast<std::int32_t>(column + columns[lane])};
         }
     }
-    for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) {
-        ends[lane].row = static_cast<std::int32_t>(m.first_end + m.best_row[ends[lane].column * lanes + lane]);
+
+private:
+    static constexpr Lane least = least_sum<Lane>;
+    const LaneMatrix<Lane>& m_;
+    LaneEnd* ends_;
+    V best_;
+};
+
+template <class D, class Pairs>
+HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
+    using Lane = hn::TFromD<D>;
+    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, most = LaneMatrix<Lane>::tile;
+    constexpr auto sweeps = [](bool begins, Ends ends) {
+        if (begins) {
+            return ends == Ends::none  ? sweep<D, Pairs, true, Ends::none>
+                   : ends == Ends::all ? sweep<D, Pairs, true, Ends::all>
+                                       : sweep<D, Pairs, true, Ends::some>;
+        }
+        return ends == Ends::none  ? sweep<D, Pairs, false, Ends::none>
+               : ends == Ends::all ? sweep<D, Pairs, false, Ends::all>
+                                   : sweep<D, Pairs, false, Ends::some>;
+    };
+    const D d;
+    Tile<D> tile;
+    begin_edges(d, m);
+    BestEnds<D> ends(m, best);
+    for (std::ptrdiff_t column = 0; column < m.columns; column += most) {
+        const std::ptrdiff_t count = m.columns - column < most ? m.columns - column : most;
+        for (std::ptrdiff_t k = 0; k < count; ++k) {
+            const std::int64_t sum = m.perfect + (k + 1) * m.gap_extend;
+            hn::Store(hn::Set(d, static_cast<Lane>(sum)), d, tile.any + k * lanes<D>);
+            hn::Store(hn::Set(d, at_least(m.floor, sum - m.gap_open + m.gap_extend)), d, tile.insertion + k * lanes<D>);
+            hn::Store(hn::Set(d, least_sum<Lane>), d, tile.best + k * lanes<D>);
+        }
+        Lowering<Lane> sums{m.perfect};
+        std::int64_t end_zero = 0;
+        for (std::ptrdiff_t row = 0; row < m.rows; row += block) {
+            if (row == m.first_end) end_zero = sums.zero + m.gap_extend;
+            const bool begins = row < m.begins && sums.zero > m.floor;
+            const Ends where = row < m.first_end ? Ends::none : row < m.first_last ? Ends::all : Ends::some;
+            sweeps(begins, where)(m, tile, row, column, count, at_least(m.floor, sums.zero));
+            const std::int64_t lower = sums.pass(m, row);
+            if (lower == 0) continue;
+            const auto by = hn::Set(d, static_cast<Lane>(lower)), floor = hn::Set(d, m.floor);
+            for (std::ptrdiff_t at = 0; at < count * lanes<D>; at += lanes<D>) {
+                hn::Store(hn::Max(minus(d, hn::Load(d, tile.any + at), by), floor), d, tile.any + at);
+                hn::Store(minus(d, hn::Load(d, tile.insertion + at), by), d, tile.insertion + at);
+            }
+        }
+        ends.take(tile, column, count, end_zero);
     }
 }
 
-void fill8(const LaneMatrix<std::int8_t>& m) {
-    const hn::ScalableTag<std::int8_t> d;
-    fill<decltype(d), TablePairing<decltype(d)>>(d, m);
+void fill8(const LaneMatrix<std::int8_t>& m, LaneEnd* best) {
+    using D = hn::ScalableTag<std::int8_t>;
+    if (m.shared_target == nullptr) return fill<D, TablePairs<D>>(m, best);
+    ProfiledPairs<D>::lay_out(D(), m);
+    fill<D, ProfiledPairs<D>>(m, best);
 }
 
-void fill16(const LaneMatrix<std::int16_t>& m) {
-    const hn::ScalableTag<std::int16_t> d;
-    if (m.distinguishes) return fill<decltype(d), Pairing<decltype(d), true>>(d, m);
-    fill<decltype(d), Pairing<decltype(d), false>>(d, m);
+void fill16(const LaneMatrix<std::int16_t>& m, LaneEnd* best) {
+    using D = hn::ScalableTag<std::int16_t>;
+    if (m.shared_target != nullptr) {
+        ProfiledPairs<D>::lay_out(D(), m);
+        fill<D, ProfiledPairs<D>>(m, best);
+    } else if (m.distinguishes) {
+        fill<D, ComparedPairs<D, true>>(m, best);
+    } else {
+        fill<D, ComparedPairs<D, false>>(m, best);
+    }
 }
 
-void fill32(const LaneMatrix<std::int32_t>& m) {
-    const hn::ScalableTag<std::int32_t> d;
-    fill<decltype(d), Pairing<decltype(d), true>>(d, m);
+void fill32(const LaneMatrix<std::int32_t>& m, LaneEnd* best) {
+    using D = hn::ScalableTag<std::int32_t>;
+    fill<D, ComparedPairs<D, true>>(m, best);
 }
 
 // Sixteen bytes of sixteen texts at a time are transposed in four steps; each puts two neighbours side by side.
@@ -302,7 +426,7 @@ HWY_INLINE V encoded(D8 d, V text, V unknown) {
     return hn::IfThenElse(known, hn::TableLookupBytes(hn::Load(d, code), low), unknown);
 }
 
-bool pack(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown_code, std::uint8_t* codes) {
+bool pack(const LaneText& texts, std::ptrdiff_t count, std::uint8_t unknown_code, std::uint8_t* codes) {
     const hn::FixedTag<std::uint8_t, 16> d8;
     const hn::Repartition<std::uint16_t, decltype(d8)> d16;
     const hn::Repartition<std::uint32_t, decltype(d8)> d32;
@@ -310,7 +434,7 @@ bool pack(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown_code
     using V = hn::Vec<decltype(d8)>;
     const V unknown = hn::Set(d8, unknown_code);
     V any = hn::Zero(d8);
-    for (std::ptrdiff_t lane = 0; lane < lanes; lane += 16) {
+    for (std::ptrdiff_t lane = 0; lane < count; lane += 16) {
         for (std::ptrdiff_t at = 0; at < texts.length; at += 16) {
             V a[16], b[16];
 #pragma GCC unroll 16
@@ -345,9 +469,9 @@ bool pack(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown_code
 #pragma GCC unroll 8
             for (std::ptrdiff_t h = 0; h < 8; ++h) {
                 const auto low = hn::BitCast(d64, b[h]), high = hn::BitCast(d64, b[8 + h]);
-                std::uint8_t* to = codes + (at + 2 * h) * lanes + lane;
+                std::uint8_t* to = codes + (at + 2 * h) * count + lane;
                 hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d64, low, high)), d8, to);
-                hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d64, low, high)), d8, to + lanes);
+                hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d64, low, high)), d8, to + count);
             }
         }
     }
@@ -355,8 +479,8 @@ bool pack(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown_code
 }
 
 template <class Lane>
-LaneKernel<Lane> kernel(void (*fill_lanes)(const LaneMatrix<Lane>&)) {
-    return {static_cast<std::ptrdiff_t>(hn::Lanes(hn::ScalableTag<Lane>())), fill_lanes, pick<Lane>};
+LaneKernel<Lane> kernel(void (*fill_lanes)(const LaneMatrix<Lane>&, LaneEnd*)) {
+    return {lanes<hn::ScalableTag<Lane>>, fill_lanes};
 }
 
 } // namespace

@@ -2,24 +2,31 @@
 //
 //     const LaneKernels& kernels = lane_kernels(isa);
 //     LaneMatrix<std::int8_t> m = ...;         // lanes8 pairs, packed
-//     kernels.on8.fill(m);
-//     kernels.on8.pick(m, best);               // each lane's best end
+//     kernels.on8.fill(m, best);               // each lane's best end
 //
-// Rows go with the query, columns with the target. A block of rows is held in registers and swept over all columns;
-// between blocks the last row's sums and insertions lie in memory.
+// Rows go with the query, columns with the target. A block of rows is held in registers and swept over a tile of
+// columns; between blocks the last row's sums and insertions lie in memory, between tiles the last column's.
 //
 // A lane's sum is counted from where a path that has only matched so far would stand: `perfect` in row 0, and match
-// more with each row. What sinks to the lane's least value stays there, so a sum is exact if its path has lost less
-// than perfect - least: the loss of a path never shrinks on its way. So 8 bits are enough for queries of any length:
-// every so many rows, before a sum can pass the greatest value, all are lowered.
+// more with each row. No sum is less than `floor`: what would sink below, wherever a tile begins or sums are lowered,
+// is put there. From there it may rise again, but a path lost perfect - floor to come so low, and the loss of a path
+// never shrinks on its way: so a sum is exact if its path has lost less. That makes 8 bits enough for queries of any
+// length: every so many rows, before a sum can pass the greatest value, all are lowered. Within a tile a deletion's sum
+// never shrinks and the others of its row are no less, so that one step from any of them stays in the type: the inner
+// loop needs no saturation, of which processors do half as many, or fewer, a cycle.
 //
 // Sums are counted upwards by gap_extend with each row and column as well. Then a gap costs nothing as it grows, which
 // saves two operations of ten a cell. Columns start from 0 again with each tile.
 //
-//     operations a cell: pair 2 (xor, table; or compare, blend), add, max 4, subtract: 8; 9 in rows where a path may
-//     begin, and 11 where it may end. A block's loads, stores and lowering add 1/2 a cell.
+// Tiles of columns follow one another, all rows of one before the next: a tile's columns, and the sums that lie between
+// its blocks, stay in the nearest cache however long the target is. Where all lanes have the same target, what each
+// row's bases score against each base is laid out once, and a cell loads it instead of comparing.
+//
+//     vector operations a cell: pair 2 (xor, table; or compare, blend; none if the target is shared), add, max 4,
+//     subtract: 8, or 6; one more in rows where a path may begin, and four where it may end.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -40,17 +47,29 @@ inline constexpr Lane least_sum = static_cast<Lane>(sizeof(Lane) == 4 ? -(1 << 3
 template <class Lane>
 inline constexpr Lane greatest_sum = static_cast<Lane>(-1 - least_sum<Lane>);
 
+/// The least floor: one step down from it is a number of the type.
+template <class Lane>
+[[nodiscard]] constexpr std::int64_t least_floor(std::int64_t lowest_pair, std::int64_t gap_open,
+                                                 std::int64_t gap_extend) noexcept {
+    const std::int64_t down = std::max(gap_open - gap_extend, -lowest_pair - 2 * gap_extend);
+    return least_sum<Lane> + std::max<std::int64_t>(0, down);
+}
+
 /// A group of pairs, and room for what is computed. Rows and columns are arrays of as many elements as there are lanes,
 /// one after the other, aligned as registers are.
 template <class Lane>
 struct LaneMatrix {
     static constexpr std::ptrdiff_t block = 4; ///< Rows held in registers: as many as sixteen of them take.
-    static constexpr std::ptrdiff_t tile = 32; ///< Columns. More would leave less of 8 bits, fewer cost more lowering.
+    static constexpr std::ptrdiff_t tile = 64; ///< Columns. More would leave less of 8 bits, fewer cost more to begin.
+    /// What a row has between two tiles, in lanes; and the scores of its bases, if the target is shared.
+    static constexpr std::ptrdiff_t edges = 3, bases = 5;
 
-    const Lane* query = nullptr;   ///< rows x lanes: codes 0 to 3, unknown 4.
-    const Lane* target = nullptr;  ///< columns x lanes: codes 0 to 3, unknown 8.
-    std::ptrdiff_t rows = 0;       ///< A multiple of block.
-    std::ptrdiff_t columns = 0;    ///< At least 1.
+    const Lane* query = nullptr;                 ///< rows x lanes: codes 0 to 3, unknown 4.
+    const Lane* target = nullptr;                ///< columns x lanes: codes 0 to 3, unknown 8.
+    const std::uint8_t* shared_target = nullptr; ///< Instead, if not null: columns, codes 0 to 3, unknown 4.
+    const std::int32_t* target_sizes = nullptr;  ///< By lane: columns of its own. A path ends in no other.
+    std::ptrdiff_t rows = 0;                     ///< A multiple of block.
+    std::ptrdiff_t columns = 0;                  ///< At least 1.
     std::ptrdiff_t begins = 0;     ///< A path may begin in this many rows, and before the first: a multiple of block.
     std::ptrdiff_t first_end = 0;  ///< A path may end in this row or later, from 0: a multiple of block.
     std::ptrdiff_t first_last = 0; ///< From this row on, a multiple of block, `ends` says where.
@@ -60,13 +79,12 @@ struct LaneMatrix {
 
     Lane match = 0, mismatch = 0, unknown = 0; ///< Added.
     Lane gap_open = 0, gap_extend = 0;         ///< Subtracted.
-    Lane perfect = 0;                          ///< A sum of 0 before the first row.
+    Lane perfect = 0;                          ///< A sum of 0 before the first row; at least floor.
+    Lane floor = 0;                            ///< least_floor, or more.
     std::ptrdiff_t period = 0;                 ///< Rows after which sums are lowered; 0: never. A multiple of block.
 
-    Lane* any = nullptr;       ///< columns x lanes: scratch.
-    Lane* insertion = nullptr; ///< columns x lanes: scratch.
-    Lane* best = nullptr;      ///< columns x lanes: the greatest sum of a path's end in the column,
-    Lane* best_row = nullptr;  ///< and the first row, counted from first_end, that has it.
+    Lane* edge = nullptr;    ///< edges x rows x lanes: scratch.
+    Lane* profile = nullptr; ///< bases x rows x lanes: scratch, if the target is shared.
 };
 
 /// A lane's best end: the greatest score, then the first column, then the first row, from 0.
@@ -77,9 +95,8 @@ struct LaneEnd {
 template <class Lane>
 struct LaneKernel {
     std::ptrdiff_t lanes = 0;
-    void (*fill)(const LaneMatrix<Lane>&) = nullptr;
-    /// ends: one for each lane. Of columns that a lane's target does not have, best must have been set to least_sum.
-    void (*pick)(const LaneMatrix<Lane>&, LaneEnd* ends) = nullptr;
+    /// ends: one for each lane; a lane without any has a score of less than -2^29.
+    void (*fill)(const LaneMatrix<Lane>&, LaneEnd* ends) = nullptr;
 };
 
 struct LaneKernels {

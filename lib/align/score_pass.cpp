@@ -1,6 +1,7 @@
 #include "align/score_pass.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -15,17 +16,20 @@ constexpr std::size_t alignment = 64;
 /// fewer leave more pairs to be done again: two mismatches near an end and an insertion of ten still fit.
 constexpr std::ptrdiff_t proven_margin = 24;
 
-/// Rows after which sums of 8 bits are lowered.
+/// Rows after which sums of 8 bits are lowered, at least.
 constexpr std::ptrdiff_t lowering_period = 16;
 
-/// The least that 8 bits must have room for, in matches, to be worth a try.
-constexpr std::int64_t least_budget = 32;
+/// The least that 8 bits must have room for, in matches, to be worth a try: what those bases would add.
+constexpr std::int64_t least_budget = proven_margin;
 
 /// Queries in one group differ in length by at most this, or an eighth.
 constexpr std::ptrdiff_t spread = 12;
 
-/// A group must fill so much of the lanes, or its pairs cost less one by one.
+/// A group must fill one of so many lanes, or its pairs cost less one by one;
 constexpr std::ptrdiff_t least_fill = 4;
+
+/// and so many of eight to be better than a full one of several targets.
+constexpr std::ptrdiff_t least_shared_eighths = 6;
 
 /// Longer targets are aligned one by one: this bounds what a group takes in memory.
 constexpr std::size_t longest_target = std::size_t{1} << 14;
@@ -37,6 +41,7 @@ constexpr std::ptrdiff_t most_ending = proven_margin + spread + 2 * LaneMatrix<s
 /// Where sums lie in a lane.
 struct Sums {
     std::int64_t perfect; ///< Of a path that has lost nothing.
+    std::int64_t floor;   ///< The least.
     std::int64_t budget;  ///< The least loss that cannot be told.
     bool fit;
 };
@@ -47,10 +52,22 @@ Sums sums(const ReducedScores& scores, std::ptrdiff_t rows) {
     const std::int64_t most = (scores.match + scores.gap_extend) * rows + scores.gap_extend * LaneMatrix<Lane>::tile;
     const std::int64_t largest = std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open});
     Sums sums{};
+    sums.floor = least_floor<Lane>(std::min(scores.mismatch, scores.unknown), scores.gap_open, scores.gap_extend);
     sums.perfect = sizeof(Lane) == 4 ? 0 : greatest_sum<Lane> - most;
-    sums.budget = sums.perfect - least_sum<Lane>;
-    sums.fit = sums.budget >= least_budget * scores.match && largest + 2 * scores.gap_extend <= greatest_sum<Lane>;
+    sums.budget = sums.perfect - sums.floor;
+    // Lanes hold what a tile, or a row that may end a path, is raised by, too.
+    const std::int64_t raised = scores.gap_extend * std::max(rows, LaneMatrix<Lane>::tile);
+    sums.fit = sums.budget >= least_budget * scores.match &&
+               std::max(largest + 2 * scores.gap_extend, raised) <= greatest_sum<Lane>;
     return sums;
+}
+
+/// After how many rows to lower the sums, if there is room for `rows`: what is subtracted must itself fit a lane.
+template <class Lane>
+std::ptrdiff_t lowering_rows(const ReducedScores& scores, std::ptrdiff_t rows) {
+    constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+    const auto most = static_cast<std::ptrdiff_t>(greatest_sum<Lane> / (scores.match + scores.gap_extend));
+    return std::max(block, std::min(rows, most) / block * block);
 }
 
 constexpr std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t to) {
@@ -60,10 +77,11 @@ constexpr std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t to) {
 } // namespace
 
 template <class T>
-T* AlignedArray<T>::of(std::size_t size) {
-    if (elements_.size() < size + alignment / sizeof(T)) elements_.resize(size + alignment / sizeof(T));
-    void* at = elements_.data();
-    std::size_t room = elements_.size() * sizeof(T);
+T* AlignedRoom::of(std::size_t size) {
+    const std::size_t needed = size * sizeof(T) + alignment;
+    if (bytes_.size() < needed) bytes_ = std::vector<std::byte>(needed);
+    void* at = bytes_.data();
+    std::size_t room = bytes_.size();
     return static_cast<T*>(std::align(alignment, size * sizeof(T), at, room));
 }
 
@@ -92,14 +110,14 @@ void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd>
         }
     }
     if (narrow_) {
-        run_lanes(kernels_.on8, room8_, true, order, left);
+        run_lanes(kernels_.on8, true, order, left);
     } else {
-        run_lanes(kernels_.on16, room16_, true, order, left);
+        run_lanes(kernels_.on16, true, order, left);
     }
     order.swap(left);
-    run_lanes(kernels_.on16, room16_, false, order, left);
+    run_lanes(kernels_.on16, false, order, left);
     order.swap(left);
-    run_lanes(kernels_.on32, room32_, false, order, left);
+    run_lanes(kernels_.on32, false, order, left);
     for (const std::uint32_t pair : left) run_single(pair);
 }
 
@@ -109,36 +127,82 @@ void ScorePass::run_single(std::uint32_t pair) {
     ends_[pair] = {single_.score, single_.query_end, single_.target_end};
 }
 
-template <class Lane>
-void ScorePass::run_lanes(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves, Order& order, Order& left) {
-    left.clear();
+/// Longest queries first, of these the longest targets: neighbours waste few rows and columns.
+void ScorePass::sort_by_length(std::span<std::uint32_t> pairs) const {
+    static_assert(longest_target < std::size_t{1} << 15);
+    std::vector<std::uint64_t> keys;
+    keys.reserve(pairs.size());
+    for (const std::uint32_t pair : pairs) {
+        const std::uint64_t query = longest_target - pairs_[pair].query.size();
+        const std::uint64_t target = longest_target - pairs_[pair].target.size();
+        keys.push_back(query << 47 | target << 32 | pair);
+    }
+    std::sort(keys.begin(), keys.end());
+    std::transform(keys.begin(), keys.end(), pairs.begin(), [](std::uint64_t key) { return std::uint32_t(key); });
+}
+
+/// How many of the first `most` may be in one group.
+std::ptrdiff_t ScorePass::alike(Group pairs, std::ptrdiff_t most, bool proves) const {
     const auto length = [&](std::uint32_t pair) { return std::ssize(pairs_[pair].query); };
-    std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-        if (length(a) != length(b)) return length(a) > length(b);
-        const std::size_t target_a = pairs_[a].target.size(), target_b = pairs_[b].target.size();
-        return target_a != target_b ? target_a > target_b : a < b;
-    });
-    std::size_t tried = 0;
+    const std::ptrdiff_t longest = length(pairs.front());
+    const std::ptrdiff_t shortest = longest - (proves ? spread : std::max(spread, longest / 8));
+    const Group some = pairs.first(static_cast<std::size_t>(std::min(most, std::ssize(pairs))));
+    return std::find_if(some.begin(), some.end(), [&](std::uint32_t pair) { return length(pair) < shortest; }) -
+           some.begin();
+}
+
+bool ScorePass::share_target(std::uint32_t a, std::uint32_t b) const {
+    const std::string_view target = pairs_[a].target, other = pairs_[b].target;
+    return target.data() == other.data() && target.size() == other.size();
+}
+
+template <class Lane>
+void ScorePass::run_lanes(const LaneKernel<Lane>& kernel, bool proves, Order& order, Order& left) {
+    left.clear();
+    tried_ = 0;
+    std::sort(order.begin(), order.end()); // so that those of one target follow one another
+    auto mixed = order.begin();
     for (auto at = order.begin(); at != order.end();) {
-        const std::ptrdiff_t longest = length(*at);
-        const std::ptrdiff_t shortest = longest - (proves ? spread : std::max(spread, longest / 8));
-        const auto room_for = std::min<std::ptrdiff_t>(kernel.lanes, order.end() - at);
-        const auto end = std::find_if(at, at + room_for, [&](std::uint32_t pair) { return length(pair) < shortest; });
-        const std::span<const std::uint32_t> group(at, end);
+        const auto end = std::find_if(at, order.end(), [&](std::uint32_t pair) { return !share_target(*at, pair); });
+        const auto others = static_cast<std::ptrdiff_t>(run_shared(kernel, proves, std::span(at, end), left));
+        mixed = std::copy(at, at + others, mixed);
         at = end;
-        if (std::ssize(group) * least_fill < kernel.lanes) {
+    }
+    order.erase(mixed, order.end());
+    sort_by_length(order);
+    for (Group rest(order); !rest.empty();) {
+        const std::ptrdiff_t count = alike(rest, kernel.lanes, proves);
+        const Group group = rest.first(static_cast<std::size_t>(count));
+        rest = rest.subspan(group.size());
+        if (count * least_fill < kernel.lanes) {
             for (const std::uint32_t pair : group) run_single(pair);
-        } else if (proves && tried >= 8 * static_cast<std::size_t>(kernel.lanes) && left.size() * 2 > tried) {
-            left.insert(left.end(), group.begin(), group.end()); // these pairs are not alike: no more tries
         } else {
-            tried += group.size();
-            run_group(kernel, room, proves, group, left);
+            run_group(kernel, proves, false, group, left);
         }
     }
 }
 
-const char* ScorePass::texts(std::span<const std::uint32_t> group, bool queries, std::ptrdiff_t stride,
-                             std::ptrdiff_t lanes) {
+template <class Lane>
+std::size_t ScorePass::run_shared(const LaneKernel<Lane>& kernel, bool proves, std::span<std::uint32_t> pairs,
+                                  Order& left) {
+    const auto enough = [&](std::ptrdiff_t count) { return count * 8 >= kernel.lanes * least_shared_eighths; };
+    if (sizeof(Lane) == 4 || !enough(std::ssize(pairs))) return pairs.size();
+    sort_by_length(pairs);
+    auto others = pairs.begin();
+    for (Group rest = pairs; !rest.empty();) {
+        const std::ptrdiff_t count = alike(rest, kernel.lanes, proves);
+        const Group group = rest.first(static_cast<std::size_t>(count));
+        rest = rest.subspan(group.size());
+        if (enough(count)) {
+            run_group(kernel, proves, true, group, left);
+        } else {
+            others = std::copy(group.begin(), group.end(), others);
+        }
+    }
+    return static_cast<std::size_t>(others - pairs.begin());
+}
+
+const char* ScorePass::texts(Group group, bool queries, std::ptrdiff_t stride, std::ptrdiff_t lanes) {
     const auto size = static_cast<std::size_t>(stride * lanes);
     if (texts_.size() < size) texts_.resize(size);
     char* to = texts_.data();
@@ -151,30 +215,52 @@ const char* ScorePass::texts(std::span<const std::uint32_t> group, bool queries,
 }
 
 template <class Lane>
-void ScorePass::pack(std::span<const std::uint32_t> group, std::ptrdiff_t lanes, Room<Lane>& room,
-                     LaneMatrix<Lane>& m) {
+void ScorePass::pack(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<Lane>& m) {
     const std::ptrdiff_t packed = std::max<std::ptrdiff_t>(lanes, 16); // lanes that are packed at least
     bool unknown = false;
-    const auto side = [&](bool queries, std::ptrdiff_t length, std::uint8_t code, AlignedArray<std::uint8_t>& codes,
-                          AlignedArray<Lane>& wide) {
+    const auto side = [&](bool queries, std::ptrdiff_t length, std::uint8_t code, AlignedRoom& room) {
         const std::ptrdiff_t stride = round_up(length, 16);
         const LaneText text{texts(group, queries, stride, packed), stride, length};
-        std::uint8_t* const bytes = codes.of(static_cast<std::size_t>(stride * packed));
+        std::uint8_t* const bytes = codes_.of<std::uint8_t>(static_cast<std::size_t>(stride * packed));
         unknown = kernels_.pack(text, packed, code, bytes) || unknown;
-        Lane* const lane = wide.of(static_cast<std::size_t>(stride * lanes));
+        Lane* const lane = room.of<Lane>(static_cast<std::size_t>(stride * lanes));
         for (std::ptrdiff_t at = 0; at < stride; ++at) {
             for (std::ptrdiff_t k = 0; k < lanes; ++k) lane[at * lanes + k] = static_cast<Lane>(bytes[at * packed + k]);
         }
         return lane;
     };
-    m.query = side(true, m.rows, 4, query_codes_, room.query);
-    m.target = side(false, m.columns, 8, target_codes_, room.target);
+    m.query = side(true, m.rows, 4, query_);
+    if (shared) {
+        shared_target_.assign(pairs_[group.front()].target);
+        m.shared_target = shared_target_.at(0);
+        m.profile = profile_.of<Lane>(static_cast<std::size_t>(m.rows * LaneMatrix<Lane>::bases * lanes));
+    } else {
+        m.target = side(false, m.columns, 8, target_);
+    }
     m.distinguishes = unknown && reduced_.unknown != reduced_.mismatch;
 }
 
 template <class Lane>
-void ScorePass::run_group(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves,
-                          std::span<const std::uint32_t> group, Order& left) {
+const Lane* ScorePass::say_where_paths_end(Group group, std::ptrdiff_t lanes, const LaneMatrix<Lane>& m) {
+    Lane* const ends = ends_room_.of<Lane>(static_cast<std::size_t>((m.rows - m.first_last) * lanes));
+    for (std::ptrdiff_t row = m.first_last; row < m.rows; ++row) {
+        for (std::ptrdiff_t lane = 0; lane < lanes; ++lane) {
+            const std::ptrdiff_t last =
+                lane < std::ssize(group) ? std::ssize(pairs_[group[static_cast<std::size_t>(lane)]].query) - 1 : -1;
+            const bool may_end = m.whole_query ? row == last : row <= last;
+            ends[(row - m.first_last) * lanes + lane] = may_end ? greatest_sum<Lane> : least_sum<Lane>;
+        }
+    }
+    return ends;
+}
+
+template <class Lane>
+void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shared, Group group, Order& left) {
+    if (proves && tried_ >= 8 * static_cast<std::size_t>(kernel.lanes) && left.size() * 2 > tried_) {
+        left.insert(left.end(), group.begin(), group.end()); // these pairs are not alike: no more tries
+        return;
+    }
+    tried_ += group.size();
     constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
     const std::ptrdiff_t longest = std::ssize(pairs_[group.front()].query);
     const std::ptrdiff_t shortest = std::ssize(pairs_[group.back()].query);
@@ -191,46 +277,32 @@ void ScorePass::run_group(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool
             m.first_end = (shortest - proven_margin) / block * block;
         }
     }
-    m.period = proves ? lowering_period : 0;
-    const std::ptrdiff_t rows_at_once = proves ? std::max(m.period, m.rows - m.first_end) : m.rows;
+    const std::ptrdiff_t rows_at_once = proves ? std::max(lowering_period, m.rows - m.first_end) : m.rows;
+    if (proves) m.period = lowering_rows<Lane>(reduced_, rows_at_once);
     const Sums room_of = sums<Lane>(reduced_, rows_at_once);
     if (!room_of.fit || (!proves && room_of.perfect < 0)) {
         left.insert(left.end(), group.begin(), group.end());
         return;
     }
 
-    m.columns = 0;
-    for (const std::uint32_t pair : group) m.columns = std::max(m.columns, std::ssize(pairs_[pair].target));
-    pack(group, kernel.lanes, room, m);
+    std::array<std::int32_t, 64> target_sizes{};
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+        target_sizes[lane] = static_cast<std::int32_t>(pairs_[group[lane]].target.size());
+    }
+    m.target_sizes = target_sizes.data();
+    m.columns = *std::max_element(target_sizes.begin(), target_sizes.end());
+    pack(group, shared, kernel.lanes, m);
     m.match = static_cast<Lane>(reduced_.match);
     m.mismatch = static_cast<Lane>(reduced_.mismatch);
     m.unknown = static_cast<Lane>(reduced_.unknown);
     m.gap_open = static_cast<Lane>(reduced_.gap_open);
     m.gap_extend = static_cast<Lane>(reduced_.gap_extend);
     m.perfect = static_cast<Lane>(room_of.perfect);
-    const auto size = static_cast<std::size_t>(m.columns * kernel.lanes);
-    m.any = room.any.of(size);
-    m.insertion = room.insertion.of(size);
-    m.best = room.best.of(size);
-    m.best_row = room.best_row.of(size);
-    Lane* const ends = room.ends.of(static_cast<std::size_t>((m.rows - m.first_last) * kernel.lanes));
-    for (std::ptrdiff_t row = m.first_last; row < m.rows; ++row) {
-        for (std::ptrdiff_t lane = 0; lane < kernel.lanes; ++lane) {
-            const std::ptrdiff_t last =
-                lane < std::ssize(group) ? std::ssize(pairs_[group[static_cast<std::size_t>(lane)]].query) - 1 : -1;
-            const bool may_end = m.whole_query ? row == last : row <= last;
-            ends[(row - m.first_last) * kernel.lanes + lane] = may_end ? greatest_sum<Lane> : least_sum<Lane>;
-        }
-    }
-    m.ends = ends;
-    kernel.fill(m);
-    for (std::size_t lane = 0; lane < group.size(); ++lane) {
-        for (std::ptrdiff_t column = std::ssize(pairs_[group[lane]].target); column < m.columns; ++column) {
-            m.best[column * kernel.lanes + static_cast<std::ptrdiff_t>(lane)] = least_sum<Lane>;
-        }
-    }
+    m.floor = static_cast<Lane>(room_of.floor);
+    m.edge = edge_.of<Lane>(static_cast<std::size_t>(m.rows * LaneMatrix<Lane>::edges * kernel.lanes));
+    m.ends = say_where_paths_end(group, kernel.lanes, m);
     LaneEnd found[64];
-    kernel.pick(m, found);
+    kernel.fill(m, found);
 
     for (std::size_t lane = 0; lane < group.size(); ++lane) {
         const std::ptrdiff_t query = std::ssize(pairs_[group[lane]].query);

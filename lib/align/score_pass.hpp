@@ -3,7 +3,8 @@
 //     ScorePass pass(scores, Span::local, chosen_isa());
 //     pass.run(pairs, ends);                   // ends[i]: score and end of pairs[i], as align() has them
 //
-// Pairs of like lengths are put into lanes, first of 8 bits, or of 16 if the scores are large. There a path may begin
+// Pairs of like lengths are put into lanes, where they can be those of one target. First lanes of 8 bits, or of 16 if
+// the scores are large. There a path may begin
 // or end only so many bases from the query's ends, and lose only so much; a score that loses less than any path that
 // was left out is proven, and most are. The others are done again in 16 bits, or 32, without such limits; so are all
 // where few are proven.
@@ -14,21 +15,22 @@
 #include <span>
 #include <vector>
 
+#include "align/bases.hpp"
 #include "align/batch.hpp"
 #include "align/lanes.hpp"
 #include "spillway/align.hpp"
 
 namespace spillway {
 
-/// Elements at a register's alignment.
-template <class T>
-class AlignedArray {
+/// Memory that is used again and again, for elements of any type at a register's alignment.
+class AlignedRoom {
 public:
-    /// Room for `size` elements of no certain value.
+    /// Room for `size` elements of no certain value; what was in it is lost.
+    template <class T>
     T* of(std::size_t size);
 
 private:
-    std::vector<T> elements_;
+    std::vector<std::byte> bytes_;
 };
 
 /// The scores as lanes hold them: divided by what all have in common.
@@ -43,27 +45,31 @@ class ScorePass {
 public:
     ScorePass(const Scores& scores, Span span, Isa isa);
 
-    /// ends and pairs have the same size, at most 2^32 - 1. Memory beside 12 bytes a pair: at most 24 MiB.
+    /// ends and pairs have the same size, at most 2^32 - 1. Memory beside 16 bytes a pair: at most 24 MiB.
     void run(std::span<const SequencePair> pairs, std::span<AlignmentEnd> ends);
 
 private:
-    /// What pairs share lanes, longest queries first, and what is left for a wider pass.
+    /// Indices of pairs.
     using Order = std::vector<std::uint32_t>;
-
-    template <class Lane>
-    struct Room {
-        AlignedArray<Lane> query, target, ends, any, insertion, best, best_row;
-    };
+    using Group = std::span<const std::uint32_t>;
 
     void run_single(std::uint32_t pair);
+    /// Takes the pairs of `order`; those that it does not settle are in `left`.
     template <class Lane>
-    void run_lanes(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves, Order& order, Order& left);
+    void run_lanes(const LaneKernel<Lane>& kernel, bool proves, Order& order, Order& left);
+    /// Of pairs with one target those that fill registers; returns how many others there are, which are then first.
     template <class Lane>
-    void run_group(const LaneKernel<Lane>& kernel, Room<Lane>& room, bool proves, std::span<const std::uint32_t> group,
-                   Order& left);
+    std::size_t run_shared(const LaneKernel<Lane>& kernel, bool proves, std::span<std::uint32_t> pairs, Order& left);
     template <class Lane>
-    void pack(std::span<const std::uint32_t> group, std::ptrdiff_t lanes, Room<Lane>& room, LaneMatrix<Lane>& m);
-    const char* texts(std::span<const std::uint32_t> group, bool queries, std::ptrdiff_t stride, std::ptrdiff_t lanes);
+    void run_group(const LaneKernel<Lane>& kernel, bool proves, bool shared, Group group, Order& left);
+    template <class Lane>
+    void pack(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<Lane>& m);
+    template <class Lane>
+    const Lane* say_where_paths_end(Group group, std::ptrdiff_t lanes, const LaneMatrix<Lane>& m);
+    void sort_by_length(std::span<std::uint32_t> pairs) const;
+    [[nodiscard]] std::ptrdiff_t alike(Group pairs, std::ptrdiff_t most, bool proves) const;
+    [[nodiscard]] bool share_target(std::uint32_t a, std::uint32_t b) const;
+    const char* texts(Group group, bool queries, std::ptrdiff_t stride, std::ptrdiff_t lanes);
 
     Scores scores_;
     Span span_;
@@ -72,11 +78,10 @@ private:
     bool narrow_; ///< Whether sums fit 8 bits.
     std::span<const SequencePair> pairs_;
     std::span<AlignmentEnd> ends_;
+    std::size_t tried_ = 0; ///< Pairs that the pass has taken on.
     std::vector<char> texts_;
-    AlignedArray<std::uint8_t> query_codes_, target_codes_;
-    Room<std::int8_t> room8_;
-    Room<std::int16_t> room16_;
-    Room<std::int32_t> room32_;
+    CodedBases shared_target_{CodedBases::Side::query};
+    AlignedRoom codes_, query_, target_, ends_room_, edge_, profile_;
     BatchAligner one_by_one_;
     Alignment single_;
 };

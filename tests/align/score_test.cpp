@@ -30,8 +30,7 @@ std::string describe(const AlignmentEnd& end) {
     return std::to_string(end.score) + " q" + std::to_string(end.query_end) + " t" + std::to_string(end.target_end);
 }
 
-void check_every_isa(const Texts& texts, const Scores& scores, Span span) {
-    const std::vector<SequencePair> pairs = texts.pairs();
+void check_every_isa(const std::vector<SequencePair>& pairs, const Scores& scores, Span span) {
     std::vector<AlignmentEnd> expected;
     for (const SequencePair& pair : pairs) {
         expected.push_back(end_of(align_scalar(pair.query, pair.target, scores, span)));
@@ -51,6 +50,10 @@ void check_every_isa(const Texts& texts, const Scores& scores, Span span) {
         }
         REQUIRE(found == expected);
     }
+}
+
+void check_every_isa(const Texts& texts, const Scores& scores, Span span) {
+    check_every_isa(texts.pairs(), scores, span);
 }
 
 TEST_CASE("every ISA scores pairs of every awkward kind as the oracle does") {
@@ -75,6 +78,31 @@ TEST_CASE("every ISA scores reads on their haplotypes as the oracle does") {
             texts.texts.push_back(pair);
         }
         check_every_isa(texts, round % 4 == 3 ? random.scores() : Scores{}, round % 2 == 0 ? Span::local : Span::query);
+    }
+}
+
+TEST_CASE("every ISA scores reads that share their haplotypes as the oracle does, however many they are") {
+    Pairs random(59);
+    for (int round = 0; round < 20; ++round) {
+        std::vector<std::string> haplotypes;
+        for (int k = 0; k < 3; ++k) haplotypes.push_back(random.target(round % 5 == 0 ? 30 : 200));
+        Texts texts;
+        std::vector<std::size_t> haplotype_of;
+        for (std::size_t h = 0; h < haplotypes.size(); ++h) {
+            const std::string& haplotype = haplotypes[h];
+            const std::size_t length = 1 + random.under(haplotype.size() + 1);
+            for (std::size_t k = 0, reads = random.under(150); k < reads; ++k) {
+                Pair pair;
+                pair.query = haplotype.substr(random.under(haplotype.size() + 1), length + random.under(16));
+                for (std::size_t edits = random.under(5); edits > 0; --edits) random.edit(pair.query);
+                texts.texts.push_back(pair);
+                haplotype_of.push_back(h);
+            }
+        }
+        std::vector<SequencePair> pairs = texts.pairs();
+        for (std::size_t i = 0; i < pairs.size(); ++i) pairs[i].target = haplotypes[haplotype_of[i]];
+        const Scores scores = round % 2 == 0 ? Scores{} : random.scores();
+        check_every_isa(pairs, scores, round % 4 < 2 ? Span::local : Span::query);
     }
 }
 
