@@ -1,6 +1,7 @@
 // What every aligner of bench/align.cpp is given and must do: align pair after pair with one set of scores.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -32,5 +33,7 @@ void add_ssw(Aligners& to, const spillway::Scores& scores, bool with_cigar);
 void add_parasail(Aligners& to, const spillway::Scores& scores, bool with_cigar);
 void add_edlib(Aligners& to, bool with_cigar);
 void add_wfa2(Aligners& to, const spillway::Scores& scores, bool with_cigar);
+/// The time that the recurrence's vector operations take alone; nothing where they are not known.
+void add_bound(Aligners& to, std::size_t lane_bytes, bool shares_target);
 
 } // namespace bench

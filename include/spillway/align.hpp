@@ -79,9 +79,9 @@ void align(std::span<const SequencePair> pairs, const Scores& scores, Span span,
 
 /// Scores every pair, without its begin and CIGAR: out[i] is what align() gives for pairs[i]. Same limits; at most
 /// 2^32 - 1 pairs. Pairs of like lengths go side by side through the lanes of a register: of a few hundred pairs or
-/// more of reads with few errors each costs about 2.4 us for 150 x 400 bases with AVX2, the fewer the more: less than
-/// eight cost what align() does. Takes 12 bytes a pair, and at most 24 MiB more. Throws Error(usage) if out and pairs
-/// differ in length, before anything is aligned.
+/// more of reads with few errors each costs about 2 us for 150 x 400 bases with AVX2, the fewer the more: less than
+/// eight cost what align() does; pairs of one target that follow one another cost least. Takes 16 bytes a pair, and at
+/// most 24 MiB more. Throws Error(usage) if out and pairs differ in length, before anything is aligned.
 void score(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<AlignmentEnd> out);
 
 /// "6M1D3M".

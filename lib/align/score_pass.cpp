@@ -277,9 +277,12 @@ void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shar
             m.first_end = (shortest - proven_margin) / block * block;
         }
     }
-    const std::ptrdiff_t rows_at_once = proves ? std::max(lowering_period, m.rows - m.first_end) : m.rows;
-    if (proves) m.period = lowering_rows<Lane>(reduced_, rows_at_once);
-    const Sums room_of = sums<Lane>(reduced_, rows_at_once);
+    Sums room_of = sums<Lane>(reduced_, m.rows);
+    if (proves && !room_of.fit) {
+        const std::ptrdiff_t rows_at_once = std::max(lowering_period, m.rows - m.first_end);
+        room_of = sums<Lane>(reduced_, rows_at_once);
+        m.period = lowering_rows<Lane>(reduced_, rows_at_once);
+    }
     if (!room_of.fit || (!proves && room_of.perfect < 0)) {
         left.insert(left.end(), group.begin(), group.end());
         return;
