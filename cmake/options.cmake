@@ -25,7 +25,9 @@ endif()
 add_compile_options(-ffp-contract=off)
 
 if(SPILLWAY_SANITIZE)
-  add_compile_options(-fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer -g)
+  # What the build type says of optimising and debugging is overruled: with address and undefined together, GCC takes
+  # two and a half times as long for -O2 -g, and finds no more.
+  add_compile_options(-fsanitize=${SPILLWAY_SANITIZE} -fno-omit-frame-pointer -O1 -g1)
   add_link_options(-fsanitize=${SPILLWAY_SANITIZE})
   if(SPILLWAY_SANITIZE MATCHES "undefined")
     add_compile_options(-fno-sanitize-recover=all)
