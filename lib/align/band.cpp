@@ -139,9 +139,12 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     const std::ptrdiff_t widest = std::min({query_size_, target_size_, (band.high - band.low) / 2}) + 1;
     const std::size_t room = antidiagonals * static_cast<std::size_t>(widest + border / 2);
     if (row_.size() < antidiagonals) row_.resize(antidiagonals);
-    if (steps_.size() < room) steps_.resize(room);
+    if (steps_size_ < room) {
+        steps_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);
+        steps_size_ = room;
+    }
     s.row = row_.data();
-    s.steps = steps_.data();
+    s.steps = steps_.get();
     sweep<Lane>(s, span_, has_unknown_ && scores_.unknown != scores_.mismatch, instructions_);
 
     Alignment end;

@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "align/bases.hpp"
@@ -70,7 +71,9 @@ private:
     Instructions instructions_;
     std::ptrdiff_t query_size_ = 0, target_size_ = 0;
     bool has_unknown_ = false, target_has_unknown_ = false;
-    std::vector<Lane> query_, target_, rows_, steps_;
+    std::vector<Lane> query_, target_, rows_;
+    std::unique_ptr<std::uint8_t[]> steps_;
+    std::size_t steps_size_ = 0;
     std::vector<std::ptrdiff_t> row_;
     BackwardCigar path_;
 };

@@ -53,7 +53,7 @@ struct Sweep {
     Lane* best_at = nullptr;   ///< and the first antidiagonal that has it.
     bool best_by_lane = false; ///< Out.
 
-    Lane* steps = nullptr;         ///< Bits of step, for the traceback:
+    std::uint8_t* steps = nullptr; ///< Bits of step, for the traceback:
     std::ptrdiff_t* row = nullptr; ///< those of cell i on antidiagonal `at` are steps[row[at - begin] + i].
 
     Lane query_best = minus_infinity<Lane>; ///< Span::query: the best sum in the last row, and where it is first.
@@ -72,9 +72,16 @@ struct Registers {
     typedef Lane Vector __attribute__((vector_size(bytes)));
     typedef std::make_unsigned_t<Lane> Unsigned __attribute__((vector_size(bytes)));
     static constexpr std::ptrdiff_t lanes = bytes / sizeof(Lane);
+    typedef std::uint8_t Bytes __attribute__((vector_size(bytes / sizeof(Lane))));
 
     [[gnu::always_inline]] static void load(Vector& v, const Lane* from) { std::memcpy(&v, from, bytes); }
     [[gnu::always_inline]] static void store(const Vector& v, Lane* to) { std::memcpy(to, &v, bytes); }
+
+    /// The low byte of each lane.
+    [[gnu::always_inline]] static void store_bytes(const Vector& v, std::uint8_t* to) {
+        const Bytes low = __builtin_convertvector(v, Bytes);
+        std::memcpy(to, &low, sizeof low);
+    }
 
     /// Lanes outside the matrix wrap around, which signed sums may not.
     [[gnu::always_inline]] static void add(Vector& v, const Vector& by) { v = (Vector)((Unsigned)v + (Unsigned)by); }
@@ -184,7 +191,7 @@ template <class Lane, std::size_t bytes, Span span, bool with_unknown>
             In::store(any, now + i);
             In::store(deletion, s.deletion + i);
             In::store(insertion, s.insertion + i);
-            In::store(steps, s.steps + (filled + k * In::lanes));
+            In::store_bytes(steps, s.steps + (filled + k * In::lanes));
             if constexpr (span == Span::local) {
                 Vector best, best_at;
                 In::load(best, s.best + i);
@@ -256,7 +263,7 @@ template <class Lane, std::size_t bytes, Span span, bool with_unknown>
         any = now;
         const std::ptrdiff_t filled = (at - s.begin) * In::lanes;
         s.row[at - s.begin] = filled - top;
-        In::store(steps, s.steps + filled);
+        In::store_bytes(steps, s.steps + filled);
         if constexpr (span == Span::local) {
             // Sums outside the matrix are in no lane above those inside, so they never replace the best one.
             const Vector better = any > best;
