@@ -3,8 +3,6 @@
 // the recurrence's vector operations alone take at that time. Its time over Spillway's is how much of it is reached.
 //
 //     spillway-bench-align [--pairs 20000] [--rounds 5] [--query 150 --target 400]
-//
-// SPILLWAY_ISA=sse4 spillway-bench-align shows what the narrower registers cost.
 // Prints Markdown tables; exits 1 if any score differs from parasail's.
 #include <algorithm>
 #include <cstdio>
@@ -77,10 +75,21 @@ private:
 
 class Spillway : public Aligner {
 public:
-    Spillway(std::string name, const spillway::Scores& scores, spillway::Span span, bool with_cigar)
-        : name_(std::move(name)), scores_(scores), span_(span), with_cigar_(with_cigar) {}
+    /// isa: as in SPILLWAY_ISA, or nullptr: what it says.
+    Spillway(std::string name, const spillway::Scores& scores, spillway::Span span, bool with_cigar,
+             const char* isa = nullptr)
+        : name_(std::move(name)), scores_(scores), span_(span), with_cigar_(with_cigar), isa_(isa) {}
     [[nodiscard]] std::string name() const override { return name_; }
     void align(std::span<const spillway::SequencePair> pairs) override {
+        const char* const chosen = std::getenv("SPILLWAY_ISA");
+        const std::string before = chosen == nullptr ? "" : chosen;
+        if (isa_ != nullptr) ::setenv("SPILLWAY_ISA", isa_, 1);
+        align_or_score(pairs);
+        if (isa_ != nullptr) ::setenv("SPILLWAY_ISA", before.c_str(), 1);
+    }
+
+private:
+    void align_or_score(std::span<const spillway::SequencePair> pairs) {
         if (with_cigar_) {
             alignments_.resize(pairs.size());
             spillway::align(pairs, scores_, span_, alignments_);
@@ -94,8 +103,6 @@ public:
             for (const auto& end : ends_) keep(end.score);
         }
     }
-
-private:
     void keep(std::int32_t score) {
         found_scores.push_back(span_ == spillway::Span::local ? score : std::numeric_limits<std::int32_t>::min());
     }
@@ -104,6 +111,7 @@ private:
     spillway::Scores scores_;
     spillway::Span span_;
     bool with_cigar_;
+    const char* isa_;
     std::vector<spillway::Alignment> alignments_;
     std::vector<spillway::AlignmentEnd> ends_;
 };
@@ -158,6 +166,14 @@ Aligners all_aligners(const spillway::Scores& scores, bool with_cigar) {
     Aligners all;
     all.push_back(std::make_unique<Spillway>("Spillway, local", scores, spillway::Span::local, with_cigar));
     all.push_back(std::make_unique<Spillway>("Spillway, whole query", scores, spillway::Span::query, with_cigar));
+#if defined(__x86_64__)
+    all.push_back(
+        std::make_unique<Spillway>("Spillway, local, SSE4", scores, spillway::Span::local, with_cigar, "sse4"));
+    if (__builtin_cpu_supports("avx512bw")) {
+        all.push_back(
+            std::make_unique<Spillway>("Spillway, local, AVX2", scores, spillway::Span::local, with_cigar, "avx2"));
+    }
+#endif
 #if defined(BENCH_SSW)
     add_ssw(all, scores, with_cigar);
 #endif

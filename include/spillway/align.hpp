@@ -62,7 +62,8 @@ struct AlignmentEnd {
 
 /// Aligns one pair: the one result that the tie rule of docs/tie_rule.md picks among those of the best score. Upper and
 /// lower case are equal. An insertion may follow a deletion or a deletion an insertion; each pays its gap_open.
-/// An empty query or target is legal. (query length + 1) * (target length + 1) may be at most 2^28.
+/// An empty query or target is legal. (query length + 32) * (target length + 32) may be at most 2^28. Takes at most 4
+/// bytes for each cell of that matrix, and only if the pair is long or hardly alike: a read takes some kilobytes.
 /// Throws Error(usage) on scores or lengths out of range. Thread safety: any thread. Cost: that of a batch of one.
 [[nodiscard]] Alignment align(std::string_view query, std::string_view target, const Scores& scores, Span span);
 
@@ -74,14 +75,15 @@ void align(std::span<const std::string_view> queries, std::string_view target, c
            std::span<Alignment> out);
 
 /// Aligns every pair: out[i] is what align() gives for pairs[i]. In the same manner, so pairs of one target should
-/// follow one another, and share its text. Limits and memory are those of score().
+/// follow one another, and share its text. Memory is that of align() for the largest pair and of score().
 void align(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<Alignment> out);
 
 /// Scores every pair, without its begin and CIGAR: out[i] is what align() gives for pairs[i]. Same limits; at most
 /// 2^32 - 1 pairs. Pairs of like lengths go side by side through the lanes of a register: of a few hundred pairs or
 /// more of reads with few errors each costs about 2 us for 150 x 400 bases with AVX2, the fewer the more: less than
 /// eight cost what align() does; pairs of one target that follow one another cost least. Takes 16 bytes a pair, and at
-/// most 24 MiB more. Throws Error(usage) if out and pairs differ in length, before anything is aligned.
+/// most 24 MiB more; what align() takes, if there are pairs of more than 16384 bases or too few to go side by side.
+/// Throws Error(usage) if out and pairs differ in length, before anything is aligned.
 void score(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<AlignmentEnd> out);
 
 /// "6M1D3M".

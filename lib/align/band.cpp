@@ -137,7 +137,10 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
 
     const auto antidiagonals = static_cast<std::size_t>(s.end - s.begin + 1);
     const std::ptrdiff_t widest = std::min({query_size_, target_size_, (band.high - band.low) / 2}) + 1;
-    const std::size_t room = antidiagonals * static_cast<std::size_t>(widest + border / 2);
+    // Each antidiagonal takes whole registers.
+    const auto cells = static_cast<std::size_t>((query_size_ + 1) * (target_size_ + 1));
+    const std::size_t room =
+        std::min(antidiagonals * static_cast<std::size_t>(widest), cells) + antidiagonals * (border / 2);
     if (row_.size() < antidiagonals) row_.resize(antidiagonals);
     if (steps_size_ < room) {
         steps_ = std::make_unique_for_overwrite<std::uint8_t[]>(room);

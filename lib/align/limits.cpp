@@ -28,8 +28,8 @@ void check_scores(const Scores& scores) {
 
 void check_lengths(std::size_t query, std::size_t target, const Scores& scores) {
     const auto pair = [&] { return std::to_string(query) + " x " + std::to_string(target) + " bases"; };
-    if (query >= max_cells || target >= max_cells || (query + 1) * (target + 1) > max_cells) {
-        refuse(pair(), "too long: (query + 1) * (target + 1) may be at most 2^28; align a window of the target");
+    if (query >= max_cells || target >= max_cells || (query + margin) * (target + margin) > max_cells) {
+        refuse(pair(), "too long: (query + 32) * (target + 32) may be at most 2^28; align a window of the target");
     }
     const std::int64_t largest = std::max({std::int64_t{scores.match}, -std::int64_t{scores.mismatch},
                                            -std::int64_t{scores.unknown}, std::int64_t{scores.gap_open}});

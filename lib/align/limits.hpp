@@ -11,9 +11,9 @@
 
 namespace spillway {
 
-/// Cells of one matrix, borders included: the oracle's three matrices then stay within 3 GiB, and every CIGAR length
-/// within htslib's 28 bits.
-inline constexpr std::uint64_t max_cells = std::uint64_t{1} << 28;
+/// Cells of one matrix, with as many more rows and columns as `margin`, which is what a register may take beside them:
+/// so a byte a cell stays within 256 MiB, whatever the shape, and every CIGAR length within htslib's 28 bits.
+inline constexpr std::uint64_t max_cells = std::uint64_t{1} << 28, margin = 32;
 
 /// Sums of scores stay within this, so that minus infinity can be -2^30 and still be subtracted from.
 inline constexpr std::int64_t max_sum = std::int64_t{1} << 29;

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "align/limits.hpp"
 #include "forms.hpp"
 #include "pairs.hpp"
 #include "spillway/error.hpp"
@@ -191,6 +192,12 @@ TEST_CASE("scores and lengths out of range are refused with what to do") {
     CHECK(refuses({.mismatch = std::numeric_limits<int>::min()}));
     CHECK_FALSE(refuses({.match = 1 << 25}));
 
+    CHECK_NOTHROW(check_lengths(16352, 16352, {}));
+    CHECK_THROWS_WITH(check_lengths(16353, 16352, {}),
+                      Catch::Contains("16353 x 16352 bases") && Catch::Contains("2^28"));
+    CHECK_NOTHROW(check_lengths(0, (1 << 23) - 32, {}));
+    CHECK_THROWS_AS(check_lengths(0, (1 << 23) - 31, {}), Error);
+    CHECK_THROWS_WITH(check_lengths(100, 100, {.match = 1 << 22}), Catch::Contains("divide the scores"));
     const std::string long_query(20000, 'A');
     CHECK_THROWS_AS(align(long_query, long_query, {}, Span::local), Error);
     std::vector<Alignment> out(1);

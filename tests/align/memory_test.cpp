@@ -1,0 +1,97 @@
+// What a batch takes from the heap, against what align.hpp states: this program's operator new counts.
+#include <malloc.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <new>
+
+#include "pairs.hpp"
+#include "spillway/align.hpp"
+
+namespace {
+
+std::atomic<std::size_t> held{0}, most_held{0};
+
+void* take(std::size_t size) {
+    void* const memory = std::malloc(size == 0 ? 1 : size);
+    if (memory == nullptr) throw std::bad_alloc();
+    const std::size_t now = held += malloc_usable_size(memory);
+    std::size_t most = most_held;
+    while (now > most && !most_held.compare_exchange_weak(most, now)) {
+    }
+    return memory;
+}
+
+void give_back(void* memory) noexcept {
+    if (memory != nullptr) held -= malloc_usable_size(memory);
+    std::free(memory);
+}
+
+} // namespace
+
+void* operator new(std::size_t size) {
+    return take(size);
+}
+void operator delete(void* memory) noexcept {
+    give_back(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept {
+    give_back(memory);
+}
+
+namespace spillway {
+namespace {
+
+/// The most that was held meanwhile, beyond what was held before.
+template <class Call>
+std::size_t taken_by(Call call) {
+    const std::size_t before = held;
+    most_held = before;
+    call();
+    return most_held - before;
+}
+
+constexpr std::size_t mebibyte = std::size_t{1} << 20;
+
+TEST_CASE("a batch of many pairs takes 16 bytes a pair and no more than 24 MiB beside") {
+    Pairs random(70);
+    std::vector<std::string> texts;
+    for (int k = 0; k < 100; ++k) texts.push_back(random.bases(4 + random.under(8), "ACGT"));
+    std::vector<SequencePair> pairs;
+    for (std::size_t k = 0; k < 200'000; ++k) pairs.push_back({texts[k % 97], texts[k % 89]});
+    std::vector<AlignmentEnd> ends(pairs.size());
+    const std::size_t taken = taken_by([&] { score(pairs, {}, Span::local, ends); });
+    CHECK(taken >= 8 * pairs.size()); // the count does count
+    CHECK(taken <= 16 * pairs.size() + 24 * mebibyte);
+}
+
+TEST_CASE("the longest pairs that go side by side take no more than 24 MiB") {
+    Pairs random(71);
+    for (const bool queries : {false, true}) {
+        const std::string longest = random.bases(16384, "ACGT"), shortest = random.bases(12, "ACGT");
+        for (const Scores& scores :
+             {Scores{}, Scores{.match = 41, .mismatch = -60, .gap_open = 80, .gap_extend = 21}}) {
+            for (const Span span : {Span::local, Span::query}) {
+                const std::vector<SequencePair> pairs(40, queries ? SequencePair{longest, shortest}
+                                                                  : SequencePair{shortest, longest});
+                std::vector<AlignmentEnd> ends(pairs.size());
+                CHECK(taken_by([&] { score(pairs, scores, span, ends); }) <= 24 * mebibyte);
+            }
+        }
+    }
+}
+
+TEST_CASE("a pair takes at most 4 bytes a cell, however little its bases have in common") {
+    Pairs random(72);
+    const std::string query = random.bases(2000, "ACGT"), target = random.bases(1500, "ACGT");
+    for (const Scores& scores :
+         {Scores{}, Scores{.match = 400, .mismatch = -600, .gap_open = 800, .gap_extend = 200}}) {
+        for (const Span span : {Span::local, Span::query}) {
+            CHECK(taken_by([&] { (void)align(query, target, scores, span); }) <= 4U * 2032 * 1532);
+        }
+    }
+}
+
+} // namespace
+} // namespace spillway
