@@ -20,7 +20,10 @@ namespace {
 
 template <class Lane, std::size_t bytes, Span span, bool with_unknown>
 [[gnu::always_inline]] inline void sweep_either(Sweep<Lane>& s) {
-    if (s.band.high - s.band.low < 2 * Registers<Lane, bytes>::lanes) {
+    // Half a register, where it is enough, costs less: its lanes are shifted in one step instead of three.
+    if (bytes == 32 && s.band.high - s.band.low < 2 * Registers<Lane, 16>::lanes) {
+        sweep_narrow<Lane, 16, span, with_unknown>(s);
+    } else if (s.band.high - s.band.low < 2 * Registers<Lane, bytes>::lanes) {
         sweep_narrow<Lane, bytes, span, with_unknown>(s);
     } else {
         sweep_wide<Lane, bytes, span, with_unknown>(s);
@@ -104,8 +107,12 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     constexpr std::ptrdiff_t border = Sweep<Lane>::border;
     band.high = std::min(band.high, target_size_);
     // What fits into one register is aligned up to all of its lanes.
-    const auto diagonals = 2 * register_bytes(instructions_) / static_cast<std::ptrdiff_t>(sizeof(Lane));
-    if (band.high - band.low < diagonals && band.low <= band.high) band.low = band.high - diagonals + 1;
+    for (const std::ptrdiff_t bytes : {std::ptrdiff_t{16}, register_bytes(instructions_)}) {
+        const auto diagonals = 2 * bytes / static_cast<std::ptrdiff_t>(sizeof(Lane));
+        if (band.high - band.low >= diagonals || band.low > band.high) continue;
+        band.low = band.high - diagonals + 1;
+        break;
+    }
     band.low = std::max(band.low, -query_size_);
     // A path over the whole query begins in row 0, on a diagonal that is not negative.
     if (band.low > band.high || (span_ == Span::query && band.high < 0)) return;
