@@ -19,6 +19,10 @@ target_include_directories(concurrentqueue SYSTEM INTERFACE ${CONCURRENTQUEUE_IN
 pkg_check_modules(xxhash IMPORTED_TARGET libxxhash)
 spillway_need(xxhash_FOUND libxxhash-dev "xxHash for the checksums of spilled records")
 
+# Compression of spilled records where the disk is slow.
+pkg_check_modules(lz4 IMPORTED_TARGET liblz4)
+spillway_need(lz4_FOUND liblz4-dev "LZ4 for the compression of spilled records")
+
 # Vector code for every instruction set, private to the alignment. Only its headers: no code of ours needs its library.
 find_path(HIGHWAY_INCLUDE hwy/highway.h)
 spillway_need(HIGHWAY_INCLUDE libhwy-dev "Highway for the alignment's vector code")

@@ -1,6 +1,6 @@
 // Where candidates go when memory runs short, and what that cost: the options and figures of spilling.
 //
-//     calling.run({.spill = {.directory = "/scratch"}});
+//     calling.run({.spill = SpillOptions{.directory = "/scratch", .more_directories = {"/ssd2"}}});
 //
 // Spill files have no name once opened, so nothing is left behind, not even by kill -9. docs/segment_format.md
 // describes them.
@@ -9,14 +9,18 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace spillway {
 
 class FileSystem; ///< The calls that files are made of: lib/base/file.hpp.
 
 struct SpillOptions {
-    std::string directory;        ///< An existing, writable directory on a real disk; empty: never spill.
-    std::uint64_t disk_limit = 0; ///< Most bytes to hold on disk at once; 0: 90% of what is free there at the start.
+    std::string directory; ///< An existing, writable directory on a real disk; empty: never spill.
+    /// More of the same kind, each on a disk of its own: workers are spread over all, and one that is full or fails is
+    /// left alone while others take what comes.
+    std::vector<std::string> more_directories = {};
+    std::uint64_t disk_limit = 0; ///< Most bytes to hold in each at once; 0: 90% of what is free there at the start.
     bool allow_tmpfs = false;     ///< Spill to a directory that lies in memory itself: for tests.
     std::shared_ptr<FileSystem> files = {}; ///< None: the machine's own. For tests, which let the k-th call fail.
 };
@@ -26,8 +30,9 @@ struct SpillStatistics {
     std::uint64_t records_written = 0;
     std::uint64_t records_read = 0;
     std::uint64_t bytes_written = 0; ///< Of payload, since the start.
+    std::uint64_t bytes_stored = 0;  ///< What these took, compressed where the disk is slow.
     std::uint64_t bytes_read = 0;    ///< Of payload, since the start.
-    std::uint64_t bytes_live = 0;    ///< Of payload, written and not yet released.
+    std::uint64_t bytes_live = 0;    ///< As stored, written and not yet released.
     std::uint64_t bytes_on_disk =
         0;                      ///< Held in files now, headers and released records of undrained segments included.
     std::uint64_t segments = 0; ///< Ever opened, reuses counted once.

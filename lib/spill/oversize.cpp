@@ -6,10 +6,10 @@
 
 namespace spillway {
 
-SpillResult OversizeFile::write(const SpillStore::RecordKey& key, std::uint64_t salt,
-                                std::span<const std::byte> payload) {
-    RecordHeader header = make_record_header(key, salt, payload);
-    const std::uint64_t blocks = (record_bytes(header.length) + block_bytes - 1) / block_bytes;
+SpillResult OversizeFile::write(const SpillKey& key, std::uint64_t salt, std::uint32_t raw,
+                                std::span<const std::byte> stored) {
+    StoredHeader header = make_stored_header(key, salt, raw, stored);
+    const std::uint64_t blocks = (stored_bytes(header.stored) + block_bytes - 1) / block_bytes;
     std::uint64_t extents = extents_.load(std::memory_order_relaxed);
     std::uint64_t block = 0;
     do {
@@ -20,17 +20,21 @@ SpillResult OversizeFile::write(const SpillStore::RecordKey& key, std::uint64_t 
 
     std::array<iovec, 2> pieces{
         iovec{&header, sizeof(header)},
-        iovec{const_cast<std::byte*>(payload.data()), payload.size()}, // NOLINT: only read
+        iovec{const_cast<std::byte*>(stored.data()), stored.size()}, // NOLINT: only read
     };
     if (const int error = files_->write(SpillFiles::oversize, block * block_bytes, pieces)) {
-        give_back(static_cast<std::uint32_t>(block), header.length);
+        give_back(static_cast<std::uint32_t>(block), header.stored);
         return {{}, error};
     }
-    return {{SpillFiles::oversize, static_cast<std::uint32_t>(block), header.length, header.check}, 0};
+    return {{.segment = SpillFiles::oversize,
+             .offset = static_cast<std::uint32_t>(block),
+             .length = header.stored,
+             .check = check_of(header)},
+            0};
 }
 
-int OversizeFile::read(const SpillPlace& place, RecordHeader& header, std::span<std::byte> payload) {
-    std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{payload.data(), payload.size()}};
+int OversizeFile::read(const SpillPlace& place, StoredHeader& header, std::span<std::byte> stored) {
+    std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{stored.data(), stored.size()}};
     return files_->read(SpillFiles::oversize, place.offset * block_bytes, pieces);
 }
 
@@ -40,7 +44,7 @@ void OversizeFile::release(const SpillPlace& place) noexcept {
 
 void OversizeFile::give_back(std::uint32_t block, std::uint32_t length) noexcept {
     // A disk that cannot take blocks back has them written over once the addresses start anew.
-    const std::uint64_t blocks = (record_bytes(length) + block_bytes - 1) / block_bytes;
+    const std::uint64_t blocks = (stored_bytes(length) + block_bytes - 1) / block_bytes;
     static_cast<void>(files_->punch_hole(SpillFiles::oversize, block * block_bytes, blocks * block_bytes));
     std::uint64_t extents = extents_.load(std::memory_order_relaxed);
     std::uint64_t fewer = 0;

@@ -1,9 +1,9 @@
 // Records that are longer than a segment: extents of one file of their own, handed out one behind the other.
 #pragma once
 
-#include "spill/record.hpp"
+#include "spill/segment.hpp"
+#include "spill/spill_disk.hpp"
 #include "spill/spill_files.hpp"
-#include "spill/store.hpp"
 
 #include <atomic>
 
@@ -15,10 +15,10 @@ class OversizeFile {
 public:
     explicit OversizeFile(SpillFiles& files) noexcept : files_(&files) {}
 
-    [[nodiscard]] SpillResult write(const SpillStore::RecordKey& key, std::uint64_t salt,
-                                    std::span<const std::byte> payload);
+    [[nodiscard]] SpillResult write(const SpillKey& key, std::uint64_t salt, std::uint32_t raw,
+                                    std::span<const std::byte> stored);
     /// Returns 0 or an errno.
-    [[nodiscard]] int read(const SpillPlace& place, RecordHeader& header, std::span<std::byte> payload);
+    [[nodiscard]] int read(const SpillPlace& place, StoredHeader& header, std::span<std::byte> stored);
     void release(const SpillPlace& place) noexcept;
 
 private:

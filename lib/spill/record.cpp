@@ -12,17 +12,6 @@ std::uint32_t check_of(RecordHeader header, std::uint64_t salt) noexcept {
 
 } // namespace
 
-SegmentHeader make_segment_header(const std::array<std::uint64_t, 2>& run, std::uint64_t salt, std::uint32_t segment,
-                                  std::uint64_t bytes) noexcept {
-    SegmentHeader header;
-    header.run = run;
-    header.salt = salt;
-    header.segment = segment;
-    header.bytes = bytes;
-    header.hash = XXH3_64bits(&header, offsetof(SegmentHeader, hash));
-    return header;
-}
-
 RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::uint64_t salt,
                                 std::span<const std::byte> payload) noexcept {
     RecordHeader header;

@@ -1,4 +1,4 @@
-// What lies in a segment, byte for byte: docs/segment_format.md in code.
+// A record of a journal: docs/journal_format.md in code.
 #pragma once
 
 #include <array>
@@ -8,22 +8,7 @@
 
 namespace spillway {
 
-inline constexpr std::uint64_t segment_header_bytes = 4096;
 inline constexpr std::uint64_t record_alignment = 8;
-
-/// Begins every segment. The rest of the 4 KiB is zero.
-struct SegmentHeader {
-    std::array<char, 8> magic{'S', 'P', 'I', 'L', 'L', 'S', 'E', 'G'};
-    std::uint32_t version = 1;
-    std::uint32_t byte_order = 0x01020304; ///< As the machine that wrote it stores it.
-    std::array<std::uint64_t, 2> run{};    ///< Random; the same in all segments of a run.
-    std::uint64_t salt = 0;                ///< Seed of the record headers' hashes; differs for each use of a segment.
-    std::uint32_t segment = 0;
-    std::uint32_t reserved = 0;
-    std::uint64_t bytes = 0; ///< Of the segment.
-    std::uint64_t hash = 0;  ///< XXH3-64 of the fields before it.
-};
-static_assert(sizeof(SegmentHeader) == 64);
 
 /// Begins every record; the payload follows at once, and then zeros up to a multiple of 8.
 struct RecordHeader {
@@ -38,9 +23,6 @@ static_assert(sizeof(RecordHeader) == 48);
 [[nodiscard]] constexpr std::uint64_t record_bytes(std::uint32_t length) noexcept {
     return (sizeof(RecordHeader) + std::uint64_t{length} + record_alignment - 1) / record_alignment * record_alignment;
 }
-
-[[nodiscard]] SegmentHeader make_segment_header(const std::array<std::uint64_t, 2>& run, std::uint64_t salt,
-                                                std::uint32_t segment, std::uint64_t bytes) noexcept;
 
 [[nodiscard]] RecordHeader make_record_header(const std::array<std::uint64_t, 4>& key, std::uint64_t salt,
                                               std::span<const std::byte> payload) noexcept;

@@ -1,251 +1,72 @@
 #include "spill/store.hpp"
 
-#include "base/chunked_array.hpp"
-#include "base/index_stack.hpp"
-#include "spill/flush_gate.hpp"
-#include "spill/oversize.hpp"
-#include "spill/record.hpp"
-#include "spill/spill_files.hpp"
 #include "spillway/error.hpp"
 
-#include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <limits>
-#include <random>
-#include <string>
-#include <thread>
 
 namespace spillway {
 namespace {
 
-constexpr std::uint32_t none = IndexStack<>::none;
+/// A disk that did not take a record is passed over so many times before it is tried again.
+constexpr int rest = 256;
 
-/// Records up to this are gathered in the seat's buffer; a larger one is worth a system call of its own and saves a
-/// copy.
-constexpr std::uint64_t largest_gathered = 65536;
+constexpr std::size_t most_directories = 64;
 
-/// A segment as the store knows it. What is not atomic belongs to the seat that has it open, then to whoever releases
-/// its last record.
-struct Segment {
-    std::atomic<std::uint32_t> references{0}; ///< Records not released; plus one while a seat has it open.
-    std::atomic<std::uint32_t> next{0};       ///< Link of the free list.
-    std::atomic<std::uint32_t> seat{0};       ///< Whose buffer holds what is not in the file yet.
-    std::atomic<std::uint64_t> in_file{0};    ///< Bytes that are in the file; beyond them: in the seat's buffer.
-    std::atomic<std::uint64_t> salt{0};
-    std::uint64_t allocated = 0; ///< Bytes that it holds of the disk.
-};
+struct Disk {
+    Disk(const std::string& directory, const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files,
+         const SegmentShape& shape)
+        : disk(directory, options, seats, std::move(files), shape) {}
 
-struct WrittenRange {
-    std::uint32_t segment = none;
-    std::uint64_t offset = 0, length = 0;
-};
-
-/// A seat's place in its segment. Only its thread touches it, but for `gate`.
-//
-//     0 ...... header, records ...... in_file | records in buffer | end ...... shape.bytes
-struct alignas(cache_line_pair) Seat {
-    std::uint32_t segment = none;
-    std::uint64_t end = 0;         ///< Where the next record begins.
-    std::vector<std::byte> buffer; ///< The bytes from in_file to end; its room is kept.
-    std::uint64_t writeback = 0;   ///< Bytes of the segment whose way to the disk has begun.
-    WrittenRange on_its_way;       ///< The piece sent to the disk last.
-    FlushGate<> gate;              ///< Between this thread and those that read from the buffer.
+    SpillDisk disk;
+    std::atomic<int> resting{0}; ///< Times that it is still to be passed over. A lost update costs nothing.
 };
 
 } // namespace
 
 struct SpillStore::State {
-    State(const SpillOptions& options, unsigned seat_count, std::shared_ptr<FileSystem> file_system,
-          const SegmentShape& wanted)
-        : shape(wanted), files(options.directory, options.allow_tmpfs, wanted.bytes, std::move(file_system)),
-          oversize(files), seats(seat_count) {
-        disk_limit = options.disk_limit != 0 ? options.disk_limit : files.free_bytes() / 10 * 9;
-        std::random_device random;
-        for (std::uint64_t* word : {&run[0], &run[1], &next_salt_seed})
-            *word = std::uint64_t{random()} << 32U | random();
-    }
-
-    const SegmentShape shape;
-    SpillFiles files;
-    OversizeFile oversize;
-    ChunkedArray<Segment, 1024, 1024> segments; // 64 TiB
-    std::atomic<std::uint32_t> segment_count{0};
-    IndexStack<> free_segments;
-    std::vector<Seat> seats;
-
-    std::array<std::uint64_t, 2> run{};
-    std::uint64_t next_salt_seed = 0;
-    std::atomic<std::uint64_t> uses{0}; ///< Segments opened, each use counted.
-
-    std::uint64_t disk_limit = 0;
-    std::atomic<std::uint64_t> on_disk{0};
-    std::atomic<std::uint64_t> buffered{0};
-    std::atomic<std::uint64_t> records_written{0}, records_read{0}, bytes_written{0}, bytes_read{0}, bytes_live{0};
-    std::atomic<std::uint64_t> segments_reused{0}, failed_writes{0};
+    std::vector<std::unique_ptr<Disk>> disks;
+    std::atomic<std::uint64_t> records_written{0}, records_read{0}, bytes_written{0}, bytes_stored{0}, bytes_read{0};
+    std::atomic<std::uint64_t> bytes_live{0}, failed_writes{0};
     std::atomic<int> last_error{0};
 
-    [[nodiscard]] auto links() noexcept {
-        return [this](std::uint32_t index) -> std::atomic<std::uint32_t>& { return segments[index].next; };
-    }
-
-    [[nodiscard]] bool fits(std::uint64_t more) const noexcept {
-        const std::uint64_t held = on_disk.load(std::memory_order_relaxed);
-        return held <= disk_limit && more <= disk_limit - held;
-    }
-
-    /// Gives an empty segment to the seat, its header first in the buffer.
-    int open_segment(unsigned seat_index) {
-        Seat& seat = seats[seat_index];
-        std::uint32_t index = free_segments.pop(links());
-        if (index == none) {
-            index = segment_count.load(std::memory_order_relaxed);
-            do {
-                if (index == segments.max_size) return EFBIG;
-            } while (!segment_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-            segments.make(index);
-        } else {
-            segments_reused.fetch_add(1, std::memory_order_relaxed);
-        }
-        Segment& segment = segments[index];
-        // Distinct for each use, so that what an earlier use left behind never matches.
-        const std::uint64_t salt = next_salt_seed + uses.fetch_add(1, std::memory_order_relaxed);
-        segment.salt.store(salt, std::memory_order_relaxed);
-        segment.seat.store(seat_index, std::memory_order_relaxed);
-        segment.in_file.store(0, std::memory_order_relaxed);
-        segment.references.store(1, std::memory_order_relaxed);
-        const SegmentHeader header = make_segment_header(run, salt, index, shape.bytes);
-        seat.buffer.assign(segment_header_bytes, std::byte{0});
-        std::memcpy(seat.buffer.data(), &header, sizeof(header));
-        seat.segment = index;
-        seat.end = segment_header_bytes;
-        seat.writeback = 0;
-        return 0;
-    }
-
-    /// Writes the buffer, and a record behind it that is not in it. On failure nothing has changed: the buffer stays.
-    int flush(Seat& seat, const RecordHeader* header = nullptr, std::span<const std::byte> payload = {}) {
-        static constexpr std::array<std::byte, record_alignment> zeros{};
-        Segment& segment = segments[seat.segment];
-        const std::uint64_t from = segment.in_file.load(std::memory_order_relaxed);
-        const std::uint64_t direct = header != nullptr ? record_bytes(header->length) : 0;
-        const std::size_t padding = header != nullptr ? direct - sizeof(RecordHeader) - payload.size() : 0;
-        const auto piece = [](const void* bytes, std::size_t length) {
-            return iovec{const_cast<void*>(bytes), length}; // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
+    SpillResult write(unsigned seat, const RecordKey& key, std::span<const std::byte> payload) {
+        SpillResult result{{}, ENOSPC};
+        std::uint64_t passed_over = 0;
+        const auto takes = [&](std::size_t number) {
+            result = disks[number]->disk.write(seat, key, payload);
+            result.place.disk = static_cast<std::uint32_t>(number);
+            disks[number]->resting.store(result ? 0 : rest, std::memory_order_relaxed);
+            return static_cast<bool>(result);
         };
-        std::array<iovec, 4> pieces{piece(seat.buffer.data(), seat.buffer.size()), iovec{}, iovec{}, iovec{}};
-        if (header != nullptr) {
-            pieces[1] = piece(header, sizeof(*header));
-            pieces[2] = piece(payload.data(), payload.size());
-            pieces[3] = piece(zeros.data(), padding);
-        }
-        if (seat.buffer.empty() && header == nullptr) return 0;
-        if (const int error = files.write(seat.segment, from, pieces)) return error;
-
-        const std::uint64_t to = seat.end + direct;
-        seat.end = to;
-        if (to > segment.allocated) {
-            on_disk.fetch_add(to - segment.allocated, std::memory_order_relaxed);
-            segment.allocated = to;
-        }
-        seat.gate.flushed(segment.in_file, to);
-        while (!seat.gate.deserted()) std::this_thread::yield(); // They copy 64 KiB at most.
-        seat.buffer.clear();
-        if (seat.end - seat.writeback >= shape.writeback) send_to_disk(seat);
-        return 0;
-    }
-
-    void send_to_disk(Seat& seat) noexcept {
-        const WrittenRange fresh{seat.segment, seat.writeback, seat.end - seat.writeback};
-        if (fresh.length == 0) return;
-        int error = files.start_writeback(fresh.segment, fresh.offset, fresh.length);
-        if (seat.on_its_way.segment != none) {
-            const WrittenRange& old = seat.on_its_way;
-            const int waited = files.finish_writeback(old.segment, old.offset, old.length);
-            if (error == 0) error = waited;
-        }
-        // What the disk lost shows when a record is read: the read itself or its checksum fails.
-        if (error != 0) last_error.store(error, std::memory_order_relaxed);
-        seat.on_its_way = fresh;
-        seat.writeback = seat.end;
-    }
-
-    int close_segment(Seat& seat) {
-        if (const int error = flush(seat)) return error;
-        send_to_disk(seat);
-        drop(std::exchange(seat.segment, none));
-        return 0;
-    }
-
-    void drop(std::uint32_t index) noexcept {
-        // Acquire and release: who drops the last reference sees the ends of all reads and writes before.
-        if (segments[index].references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-        Segment& segment = segments[index];
-        // A disk that cannot take blocks back keeps them for the next use, which comes before any new segment's.
-        static_cast<void>(files.punch_hole(index, 0, shape.bytes));
-        on_disk.fetch_sub(std::exchange(segment.allocated, 0), std::memory_order_relaxed);
-        free_segments.push(index, links());
-    }
-
-    SpillResult append(unsigned seat_index, const RecordKey& key, std::span<const std::byte> payload) {
-        Seat& seat = seats[seat_index];
-        const std::uint64_t bytes = record_bytes(static_cast<std::uint32_t>(payload.size()));
-        if (!fits(bytes + seat.buffer.size())) return {{}, ENOSPC};
-        if (seat.segment != none && bytes > shape.bytes - seat.end) {
-            if (const int error = close_segment(seat)) return {{}, error};
-        }
-        if (seat.segment == none) {
-            if (const int error = open_segment(seat_index)) return {{}, error};
-        }
-        Segment& segment = segments[seat.segment];
-        const RecordHeader header = make_record_header(key, segment.salt.load(std::memory_order_relaxed), payload);
-        const std::uint64_t offset = seat.end;
-        if (bytes > largest_gathered) {
-            if (const int error = flush(seat, &header, payload)) return {{}, error};
-        } else {
-            if (seat.buffer.size() + bytes > shape.buffer) {
-                if (const int error = flush(seat)) return {{}, error};
+        for (std::size_t i = 0; i < disks.size(); ++i) {
+            const std::size_t number = (seat + i) % disks.size();
+            const int resting = disks[number]->resting.load(std::memory_order_relaxed);
+            if (resting > 0) {
+                disks[number]->resting.store(resting - 1, std::memory_order_relaxed);
+                passed_over |= std::uint64_t{1} << number;
+            } else if (takes(number)) {
+                return result;
             }
-            // Before the first gathered record others read nothing in the buffer: it may move then, and only then.
-            if (seat.buffer.capacity() < shape.buffer) {
-                seat.buffer.reserve(shape.buffer);
-                buffered.fetch_add(shape.buffer, std::memory_order_relaxed);
-            }
-            const std::size_t at = seat.buffer.size();
-            seat.buffer.resize(at + bytes); // Within its room, so that what others are reading stays where it is.
-            std::memcpy(&seat.buffer[at], &header, sizeof(header));
-            if (!payload.empty()) std::memcpy(&seat.buffer[at + sizeof(header)], payload.data(), payload.size());
-            seat.end += bytes;
         }
-        segment.references.fetch_add(1, std::memory_order_relaxed); // The seat's own keeps the segment meanwhile.
-        return {{seat.segment, static_cast<std::uint32_t>(offset / record_alignment), header.length, header.check}, 0};
-    }
-
-    /// Takes the record from the buffer of the seat that has it open; false: it is in the file.
-    bool read_gathered(const Segment& segment, const SpillPlace& place, RecordHeader& header, std::byte* payload) {
-        const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
-        if (offset < segment.in_file.load(std::memory_order_relaxed)) return false;
-        Seat& seat = seats[segment.seat.load(std::memory_order_relaxed)];
-        const auto in_file = seat.gate.enter(segment.in_file, offset);
-        if (!in_file) return false;
-        const std::byte* const record = seat.buffer.data() + (offset - *in_file);
-        std::memcpy(&header, record, sizeof(header));
-        if (place.length != 0) std::memcpy(payload, record + sizeof(header), place.length);
-        seat.gate.leave();
-        return true;
-    }
-
-    [[noreturn]] void throw_read_error(const SpillPlace& place, const std::string& detail) const {
-        throw Error(ErrorCode::disk, "restoring a spilled candidate",
-                    files.directory() + " (segment " + std::to_string(place.segment) + ", offset " +
-                        std::to_string(std::uint64_t{place.offset} * record_alignment) + ')',
-                    detail);
+        // None takes it: those that were passed over may have room again.
+        for (std::size_t number = 0; number < disks.size(); ++number) {
+            if ((passed_over >> number & 1U) != 0 && takes(number)) break;
+        }
+        return result;
     }
 };
 
-SpillStore::SpillStore(const SpillOptions& options, unsigned seats, std::shared_ptr<FileSystem> files,
+SpillStore::SpillStore(const SpillOptions& options, unsigned seats, const std::shared_ptr<FileSystem>& files,
                        const SegmentShape& shape)
-    : state_(std::make_unique<State>(options, seats, std::move(files), shape)) {}
+    : state_(std::make_unique<State>()) {
+    state_->disks.push_back(std::make_unique<Disk>(options.directory, options, seats, files, shape));
+    if (options.more_directories.size() >= most_directories)
+        throw Error(ErrorCode::usage, "opening the spill directories", "", "more than 64 are named");
+    for (const std::string& directory : options.more_directories)
+        state_->disks.push_back(std::make_unique<Disk>(directory, options, seats, files, shape));
+}
 
 SpillStore::~SpillStore() = default;
 
@@ -254,13 +75,8 @@ SpillResult SpillStore::write(unsigned seat, const RecordKey& key, std::span<con
     SpillResult result;
     if (payload.size() > std::numeric_limits<std::uint32_t>::max()) {
         result.error = EFBIG;
-    } else if (const auto length = static_cast<std::uint32_t>(payload.size());
-               record_bytes(length) > state.shape.bytes - segment_header_bytes) {
-        result = state.fits(record_bytes(length)) ? state.oversize.write(key, state.next_salt_seed, payload)
-                                                  : SpillResult{{}, ENOSPC};
-        if (result) state.on_disk.fetch_add(record_bytes(length), std::memory_order_relaxed);
     } else {
-        result = state.append(seat, key, payload);
+        result = state.write(seat, key, payload);
     }
     if (!result) {
         state.failed_writes.fetch_add(1, std::memory_order_relaxed);
@@ -269,69 +85,45 @@ SpillResult SpillStore::write(unsigned seat, const RecordKey& key, std::span<con
     }
     state.records_written.fetch_add(1, std::memory_order_relaxed);
     state.bytes_written.fetch_add(payload.size(), std::memory_order_relaxed);
-    state.bytes_live.fetch_add(payload.size(), std::memory_order_relaxed);
+    state.bytes_stored.fetch_add(result.place.length, std::memory_order_relaxed);
+    state.bytes_live.fetch_add(result.place.length, std::memory_order_relaxed);
     return result;
 }
 
 void SpillStore::read(const SpillPlace& place, std::vector<std::byte>& out) {
     State& state = *state_;
-    const bool oversize = place.segment == SpillFiles::oversize;
-    const std::uint64_t offset = std::uint64_t{place.offset} * record_alignment;
-    if (!oversize && (place.segment >= state.segment_count.load(std::memory_order_acquire) ||
-                      offset < segment_header_bytes || offset + record_bytes(place.length) > state.shape.bytes)) {
-        state.throw_read_error(place, "there is no such place");
-    }
-    out.resize(place.length);
-    RecordHeader header;
-    std::uint64_t salt = state.next_salt_seed;
-    int error = 0;
-    if (oversize) {
-        error = state.oversize.read(place, header, out);
-    } else {
-        const Segment& segment = state.segments[place.segment];
-        salt = segment.salt.load(std::memory_order_relaxed);
-        if (!state.read_gathered(segment, place, header, out.data())) {
-            std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{out.data(), out.size()}};
-            error = state.files.read(place.segment, offset, pieces);
-        }
-    }
-    if (error == ENODATA) state.throw_read_error(place, "the file ends before the record does");
-    if (error != 0) state.throw_read_error(place, system_error(error, "", "").detail());
-    if (const char* fault = record_fault(header, place.check, salt, out)) state.throw_read_error(place, fault);
+    if (place.disk >= state.disks.size())
+        throw Error(ErrorCode::disk, "restoring a spilled candidate", "", "there is no such disk");
+    state.disks[place.disk]->disk.read(place, out);
     state.records_read.fetch_add(1, std::memory_order_relaxed);
-    state.bytes_read.fetch_add(place.length, std::memory_order_relaxed);
+    state.bytes_read.fetch_add(out.size(), std::memory_order_relaxed);
 }
 
 void SpillStore::release(const SpillPlace& place) noexcept {
-    State& state = *state_;
-    state.bytes_live.fetch_sub(place.length, std::memory_order_relaxed);
-    if (place.segment == SpillFiles::oversize) {
-        state.oversize.release(place);
-        state.on_disk.fetch_sub(record_bytes(place.length), std::memory_order_relaxed);
-    } else {
-        state.drop(place.segment);
-    }
+    state_->bytes_live.fetch_sub(place.length, std::memory_order_relaxed);
+    state_->disks[place.disk]->disk.release(place);
 }
 
 SpillStatistics SpillStore::statistics() const noexcept {
     const auto value = [](const auto& counter) { return counter.load(std::memory_order_relaxed); };
     const State& state = *state_;
     SpillStatistics all;
+    for (const auto& at : state.disks) at->disk.add_to(all);
     all.records_written = value(state.records_written);
     all.records_read = value(state.records_read);
     all.bytes_written = value(state.bytes_written);
+    all.bytes_stored = value(state.bytes_stored);
     all.bytes_read = value(state.bytes_read);
     all.bytes_live = value(state.bytes_live);
-    all.bytes_on_disk = value(state.on_disk);
-    all.segments = value(state.segment_count);
-    all.segments_reused = value(state.segments_reused);
     all.failed_writes = value(state.failed_writes);
-    all.last_error = value(state.last_error);
+    if (const int error = value(state.last_error)) all.last_error = error;
     return all;
 }
 
 std::uint64_t SpillStore::buffered() const noexcept {
-    return state_->buffered.load(std::memory_order_relaxed);
+    std::uint64_t bytes = 0;
+    for (const auto& at : state_->disks) bytes += at->disk.buffered();
+    return bytes;
 }
 
 } // namespace spillway

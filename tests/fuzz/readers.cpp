@@ -1,10 +1,12 @@
 // Whatever bytes the readers of journals, segments and codecs are given, the outcome is what was written or an error.
 //
 // libFuzzer's entry: the first byte chooses the reader. replay.cpp calls it without libFuzzer.
+#include "spill/compression.hpp"
 #include "spill/finished_items.hpp"
 #include "spill/journal_file.hpp"
 #include "spill/memory_file.hpp"
 #include "spill/record.hpp"
+#include "spill/segment.hpp"
 #include "spillway/codec.hpp"
 
 #include <cstdlib>
@@ -82,6 +84,31 @@ void check_record(Bytes in) {
         require(std::memcmp(&header, &made, sizeof(header)) == 0);
 }
 
+/// A stored record: what the input says of itself is believed only where it is what we would have written.
+void check_stored(Bytes in) {
+    StoredHeader header;
+    if (in.size() < sizeof(header)) return;
+    std::memcpy(&header, in.data(), sizeof(header));
+    const Bytes stored = in.subspan(sizeof(header));
+    const auto length = static_cast<std::uint32_t>(stored.size());
+    const StoredHeader made = make_stored_header(header.key, 3, std::max(header.raw, length), stored);
+    const SpillPlace place{.length = length, .check = check_of(made)};
+    require(stored_fault(made, place, 3, stored) == nullptr);
+    const SpillPlace claimed{.length = length, .check = check_of(header)};
+    if (stored_fault(header, claimed, 3, stored) == nullptr) require(std::memcmp(&header, &made, sizeof(header)) == 0);
+}
+
+/// Whatever the block is, decompressing it stays within what it is given, and only all of it will do.
+void decompress_block(Bytes in) {
+    if (in.size() < 2) return;
+    const std::size_t length = static_cast<std::size_t>(in[0]) * 37 + static_cast<std::size_t>(in[1]);
+    std::vector<std::byte> raw(length), again(length), scratch;
+    if (!decompress(in.subspan(2), raw)) return;
+    Compression compression(Compression::Choice::always);
+    const Bytes shorter = compression.compress(raw, scratch);
+    if (!shorter.empty()) require(decompress(shorter, again) && again == raw);
+}
+
 struct Inner {
     std::string text;
     std::vector<std::optional<double>> values;
@@ -123,7 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size == 0) return 0;
     const Bytes in = std::as_bytes(std::span(data, size)).subspan(1);
-    switch (data[0] % 4) {
+    switch (data[0] % 6) {
     case 0:
         scan(in);
         break;
@@ -132,6 +159,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         break;
     case 2:
         check_record(in);
+        break;
+    case 3:
+        check_stored(in);
+        break;
+    case 4:
+        decompress_block(in);
         break;
     default:
         decode(in);

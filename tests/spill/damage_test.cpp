@@ -26,7 +26,7 @@ Bytes random_bytes(std::mt19937_64& random, std::size_t size) {
     return bytes;
 }
 
-/// A full segment of 64 KiB in a file, and what lies where in it.
+/// A full segment of 64 KiB in a file, and what lies where in it: every other record is compressed.
 struct Segment {
     static constexpr std::uint64_t bytes = 65536;
 
@@ -34,13 +34,17 @@ struct Segment {
         SpillPlace place;
         Bytes payload;
         [[nodiscard]] std::uint64_t begin() const { return std::uint64_t{place.offset} * 8; }
-        [[nodiscard]] std::uint64_t end() const { return begin() + 48 + payload.size(); }
+        [[nodiscard]] std::uint64_t end() const { return begin() + 48 + place.length; }
     };
 
     explicit Segment(std::size_t largest) {
         std::mt19937_64 random(3); // NOLINT: a fixed seed is wanted
         for (;;) {
             Bytes payload = random_bytes(random, 1 + random() % largest);
+            if (records.size() % 2 == 0) { // compressed to about a half
+                const auto half = payload.begin() + static_cast<std::ptrdiff_t>(payload.size() / 2);
+                std::copy(payload.begin(), half, half);
+            }
             const SpillResult result = store.write(0, {records.size(), 0, 0, 0}, payload);
             REQUIRE(result);
             if (result.place.segment != 0) break; // The first is full, and thus in the file.
@@ -69,7 +73,10 @@ struct Segment {
     SpillStore store{{.directory = directory.path(), .allow_tmpfs = true},
                      1,
                      files,
-                     {.bytes = bytes, .writeback = bytes, .buffer = std::uint64_t{72} << 10U}};
+                     {.bytes = bytes,
+                      .writeback = bytes,
+                      .buffer = std::uint64_t{72} << 10U,
+                      .compression = Compression::Choice::always}};
     std::vector<Record> records;
     int file = -1;
     Bytes image, out;

@@ -1,0 +1,93 @@
+// What the tests of the spill store share: a directory, bytes, and records that are written and read.
+#pragma once
+
+#include "faulty_files.hpp"
+#include "spill/segment.hpp"
+#include "spill/store.hpp"
+#include "spillway/error.hpp"
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace spillway::test {
+
+/// A directory of its own for a test, gone with it.
+class ScratchDirectory {
+public:
+    ScratchDirectory() {
+        std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
+        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+        path_ = pattern;
+    }
+    ~ScratchDirectory() { std::filesystem::remove_all(path_); }
+    ScratchDirectory(const ScratchDirectory&) = delete;
+    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
+
+    [[nodiscard]] std::string path() const { return path_.string(); }
+    [[nodiscard]] bool empty() const { return std::filesystem::is_empty(path_); }
+    [[nodiscard]] SpillOptions options() const {
+        SpillOptions options;
+        options.directory = path();
+        options.allow_tmpfs = true; // Wherever the tests' temporary directory lies.
+        return options;
+    }
+
+private:
+    std::filesystem::path path_;
+};
+
+using Bytes = std::vector<std::byte>;
+
+/// Everything happens as with the usual shape, after fewer bytes. Nothing is compressed, so that lengths are what they
+/// are.
+inline constexpr SegmentShape small_segments{.bytes = std::uint64_t{1} << 20U,
+                                             .writeback = std::uint64_t{128} << 10U,
+                                             .buffer = std::uint64_t{96} << 10U,
+                                             .compression = Compression::Choice::never};
+inline constexpr std::uint64_t segment_bytes = small_segments.bytes;
+inline constexpr SegmentShape usual_segments{.compression = Compression::Choice::never};
+
+inline Bytes random_bytes(std::mt19937_64& random, std::size_t size) {
+    Bytes bytes(size);
+    for (auto& byte : bytes) byte = static_cast<std::byte>(random());
+    return bytes;
+}
+
+/// Bytes that follow from a number, for tests that would need too much memory to keep what they wrote.
+inline Bytes bytes_of(std::uint64_t seed, std::size_t size) {
+    Bytes bytes(size);
+    for (std::size_t i = 0; i < size; i += 8) {
+        const std::uint64_t word = (seed + i) * 0x9e3779b97f4a7c15ULL;
+        std::memcpy(&bytes[i], &word, std::min<std::size_t>(8, size - i));
+    }
+    return bytes;
+}
+
+struct Written {
+    SpillPlace place;
+    Bytes bytes;
+};
+
+inline SpillPlace write_surely(SpillStore& store, unsigned seat, const Bytes& bytes) {
+    const SpillResult result = store.write(seat, {1, 2, 3, 4}, bytes);
+    REQUIRE(result.error == 0);
+    return result.place;
+}
+
+inline std::string read_failure(SpillStore& store, const SpillPlace& place) {
+    Bytes out;
+    try {
+        store.read(place, out);
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::disk);
+        return error.what();
+    }
+    return {};
+}
+
+} // namespace spillway::test
