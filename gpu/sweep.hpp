@@ -11,9 +11,9 @@
 // A cell costs, for the two pairs of a pack at once:
 //
 //   local: G = H - open is kept, not H; the table's scores have the open added, so that G + s is H + s.
-//       D = max(D - extend, G above, 0)    I = max(I - extend, G left)    H = max(max(G diagonal + s, D), I)    G = H -
-//       open best = max(best, H * scale + (scale - 1 - column)): of equal scores in a row the first column is the
-//       greatest
+//       D = max(D - extend, G above, 0)    I = max(I - extend, G left)    H = max(max(G diagonal + s, D), I)
+//       G = H - open
+//       best = max(best, H * scale + (scale - 1 - column)): of equal scores in a row the first column is the greatest
 //     The 0 in D makes H local: a D below it is in no alignment that is better than none.
 //   query: H, D and I are kept taller by extend * (row + column), so that going on with a gap costs nothing, and the
 //     table's scores by two of them, for the step down the diagonal.

@@ -2,13 +2,12 @@
 // behaves, not from its text:
 //
 //   - The regions are dealt beforehand: region r belongs to shard r mod N, one producer for each shard, one consumer
-//   for all.
+//     for all.
 //   - A shard has one buffer in shared memory and two semaphores, "filled" and "empty". The producer appends serialised
 //     records until the buffer is full or a region's share is over, posts "filled", and waits for "empty" before it
 //     makes anything more: while one of the two works on a buffer, the other cannot.
 //   - The consumer goes round the shards, takes the buffer of whichever is filled, copies the records out, posts
-//   "empty", and
-//     runs the last stage on them. When nothing is filled it goes round again at once: idle, it spins.
+//     "empty", and runs the last stage on them. When nothing is filled it goes round again at once: idle, it spins.
 //   - A shard that has ended posts an empty buffer. A last step puts the results in order.
 //
 // Producers make and align; the consumer calls. Threads stand for the processes, which favours this form: no start-up,

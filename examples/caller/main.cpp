@@ -21,9 +21,11 @@ void print(const caller::RunReport& report) {
     if (report.spans_resumed != 0) std::cerr << report.spans_resumed << " spans were finished by an earlier run\n";
 }
 
-void show(const spillway::Progress& progress) {
-    std::fprintf(stderr, "\r%llu of %llu spans, %.0f s ", static_cast<unsigned long long>(progress.finished),
-                 static_cast<unsigned long long>(progress.expected), progress.seconds);
+/// One line that is written over again on a terminal; elsewhere a line each time.
+void show(const spillway::Progress& progress, bool terminal) {
+    std::fprintf(stderr, "%s%llu of %llu spans, %.0f s%s",
+                 terminal ? "\r" : "spillway-call: ", static_cast<unsigned long long>(progress.finished),
+                 static_cast<unsigned long long>(progress.expected), progress.seconds, terminal ? " " : "\n");
 }
 
 } // namespace
@@ -39,9 +41,11 @@ int main(int argc, char** argv) {
         if (verbosity >= 1)
             how.warn = [](const std::string& text) { std::cerr << "spillway-call: warning: " << text << '\n'; };
         const bool terminal = isatty(STDERR_FILENO) != 0;
-        if (terminal && verbosity >= 1) how.progress = show;
+        const bool overwrites = terminal && (verbosity >= 1 || asked.options->progress);
+        if (overwrites || asked.options->progress)
+            how.progress = [overwrites](const spillway::Progress& progress) { show(progress, overwrites); };
         const auto report = caller::run(*asked.options, how);
-        if (terminal && verbosity >= 1) std::cerr << "\r\x1b[K";
+        if (overwrites) std::cerr << "\r\x1b[K";
         if (verbosity >= 2) print(report);
         return 0;
     } catch (const spillway::Error& error) {

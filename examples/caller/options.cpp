@@ -79,6 +79,8 @@ CommandLine parse(int argc, const char* const* argv) {
                    "Directory for candidates that go to disk; nothing is left there");
     app.add_option("--resume", options.resume_directory,
                    "Directory that keeps what is finished: the same command after a kill goes on from there");
+    app.add_flag("--progress", options.progress,
+                 "Tell twice a second how far it is, also where standard error is no terminal");
     app.add_option("-v,--verbosity", options.verbosity, "0: errors only, 1: warnings, 2: a report at the end")
         ->check(CLI::Range(0, 2));
     try {

@@ -32,6 +32,7 @@ struct CallerOptions {
     spillway::Gpu gpu = spillway::Gpu::automatic;
     std::string temporary_directory = {}; ///< For spilled candidates; empty: the library's choice.
     std::string resume_directory = {};    ///< Of the journal; empty: a killed run starts anew.
+    bool progress = false;                ///< Asked for, terminal or not.
     int verbosity = 1;                    ///< 0 errors, 1 warnings, 2 a report.
 };
 

@@ -185,8 +185,4 @@ std::optional<Window> WindowMaker::pop() {
     return window;
 }
 
-std::size_t WindowMaker::bytes() const {
-    return marks_.capacity() * sizeof(Mark) + held_.size() * sizeof(Held) + run_.capacity() * sizeof(Evidence);
-}
-
 } // namespace caller

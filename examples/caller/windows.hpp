@@ -8,20 +8,17 @@
 // Windows are a pure function of reads and reference, in absolute coordinates; where reading began or ended does not
 // matter farther away than window_reach:
 // - Evidence at a position depends on the reads that cover it, no others. It extends over at most max_evidence.
-// - Evidence at most join_gap apart joins to a run. A run longer than long_run is cut at each multiple m of long_run in
-// it:
-//   at the evidence whose begin is nearest m, less than long_run / 2 away, rather where no earlier evidence reaches;
-//   there is no cut at m if none begins there. Other runs are one window.
+// - Evidence at most join_gap apart joins to a run. A run longer than long_run is cut at each multiple m of long_run
+//   in it: at the evidence whose begin is nearest m, less than long_run / 2 away, rather where no earlier evidence
+//   reaches; there is no cut at m if none begins there. Other runs are one window.
 // - So a cut at m depends on the evidence within long_run / 2 of m, and on whether the run is long. Let reading begin
-// at
-//   A < m - long_run - join_gap - max_evidence. If the run begins before A, what is seen of it begins before
+//   at A < m - long_run - join_gap - max_evidence. If the run begins before A, what is seen of it begins before
 //   A + join_gap + max_evidence, more than long_run before m, which is in the run: it is long, and is seen to be. If it
 //   begins after A, it is seen from its begin. The same holds for the end of reading.
 // - Neighbouring evidence of a run begins at most join_gap + max_evidence apart, so at most 3 multiples in a row have
-// none
-//   within long_run / 2 (join_gap + max_evidence < 3 long_run): from cut to cut it is at most 5 long_run, and a window
-//   ends at most max_evidence after its last evidence begins. That is longest_window. What decides the cuts at both its
-//   ends lies at most window_reach from its first evidence.
+//   none within long_run / 2 (join_gap + max_evidence < 3 long_run): from cut to cut it is at most 5 long_run, and a
+//   window ends at most max_evidence after its last evidence begins. That is longest_window. What decides the cuts at
+//   both its ends lies at most window_reach from its first evidence.
 #pragma once
 
 #include "variants.hpp"
@@ -115,9 +112,6 @@ public:
     void finish();
     /// The next window, in order of begin, if one is complete.
     [[nodiscard]] std::optional<Window> pop();
-
-    /// Bytes held, the blocks not included.
-    [[nodiscard]] std::size_t bytes() const;
 
 private:
     /// One thing seen in one read, or a change of depth.

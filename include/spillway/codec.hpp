@@ -1,13 +1,12 @@
 // How a value becomes bytes when it spills, and how many bytes it holds while in memory.
 //
-//     struct Call { int position; std::string ref, alt; std::vector<double> likelihoods; };   // needs nothing: see
-//     below
+//     struct Call { int position; std::string ref, alt; std::vector<double> likelihoods; };   // needs nothing
 //
-//     struct Site { std::int64_t position; Window window; };                                   // Window is a class of
-//     yours template <> struct spillway::codec<Window> {
+//     struct Site { std::int64_t position; Window window; };          // Window is a class of yours:
+//     template <> struct spillway::codec<Window> {
 //         static void encode(Writer& out, const Window& w) { out(w.begin(), w.bases(), w.qualities()); }
 //         static Window decode(Reader& in) { auto begin = in.get<long>(); ... return Window(...); }
-//         static std::size_t footprint(const Window& w) { return w.capacity(); }               // optional: heap bytes
+//         static std::size_t footprint(const Window& w) { return w.capacity(); }     // optional: heap bytes
 //     };
 //
 // Arithmetic types, enums, std::string, vectors, arrays, optionals, pairs, tuples, unique_ptrs, maps and sets of coded

@@ -8,8 +8,8 @@
 //     };
 //     auto calling = spillway::pipeline<Region>("calling")
 //                        ...
-//                        .route("align", align_on_cpu, spillway::AlignOnDevice(scores, spillway::Span::query,
-//                        tasks_of),
+//                        .route("align", align_on_cpu,
+//                               spillway::AlignOnDevice(scores, spillway::Span::query, tasks_of),
 //                               {.cells = cells_of, .full = 8'000'000})
 //                        ...;
 //     const spillway::CudaDevices gpus = spillway::cuda_devices();  // gpus.reason says why there is none

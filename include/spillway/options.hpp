@@ -36,7 +36,7 @@ struct Options {
     std::size_t open_items = 0; ///< Source items begun and not yet through the ordered sink, at most; 0: by the budget.
     int priority = 0;           ///< Among the pipelines of a pool, the highest is served first.
     std::optional<SpillOptions> spill =
-        {}; ///< Where to spill; none: $TMPDIR or /var/tmp if it is a disk, else not at all.
+        {}; ///< Where to spill; none: the first of $TMPDIR, /var/tmp and /tmp that is a disk, else not at all.
     /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Each is fed by a thread of its
     /// own.
     std::vector<std::shared_ptr<Device>> devices = {};

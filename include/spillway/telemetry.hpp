@@ -1,8 +1,8 @@
 // What a run did: its report, and the progress of one that is going on.
 //
 //     spillway::Report report = calling.run(options);
-//     std::clog << report.candidates << " candidates, " << report.spilled_bytes << " bytes spilled\n" <<
-//     to_string(report);
+//     std::clog << report.candidates << " candidates, " << report.spilled_bytes << " bytes spilled\n"
+//               << to_string(report);
 #pragma once
 
 #include <cstddef>

@@ -181,7 +181,6 @@ std::shared_ptr<const AlignmentFile> AlignmentFile::open(const std::string& path
     if (format.category != sequence_data || (format.format != bam && format.format != cram && format.format != sam))
         throw Error(ErrorCode::input, opening, path, "neither BAM, CRAM nor SAM");
     state->format = format.format;
-    state->bgzipped = format.compression == bgzf;
     read_header(*state);
     check_end_block(*state);
     if (state->format == cram) {

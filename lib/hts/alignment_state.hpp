@@ -30,7 +30,6 @@ struct AlignmentFile::State {
     std::vector<std::string> samples;
     SortOrder order = SortOrder::unknown;
     htsExactFormat format = unknown_format;
-    bool bgzipped = false;
     bool seekable = false;
     bool standard_input = false;
 

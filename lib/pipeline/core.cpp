@@ -41,7 +41,7 @@ SeatState::SeatState(Directory& directory, std::vector<StagePoint>& points, std:
 }
 
 Core::Core(Plan& plan, Pool& pool, const Options& options)
-    : plan_(plan), pool_(pool), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
+    : plan_(plan), workers_(pool.workers()), governor_(pool.governor()), on_error_(options.on_error),
       on_progress_(options.progress), log_(options.log), sink_(plan.stages.size() - 1),
       regions_(RegionOptions{.on_commit =
                                  [this](std::int64_t bytes) {
@@ -54,7 +54,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
       points_(plan.stages.size()), seats_(Workers::max_seats), routers_(plan.stages.size()), stop_(options.stop) {
     workers_.check_process();
     if (plan.stages.empty() || plan.stages.back()->kind != Kind::sink) {
-        throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order() or each()");
+        throw Error(ErrorCode::usage, "running " + plan.name, "", "a pipeline ends with in_order()");
     }
     if (plan.stages.size() >= StateCell<>::last_stage) {
         throw Error(ErrorCode::usage, "running " + plan.name, "", "more than 254 stages");

@@ -233,7 +233,6 @@ private:
     static constexpr std::size_t most_batched = 1024; // bounds what one batch may hold of the memory outside the marks
 
     Plan& plan_;
-    Pool& pool_;
     Workers& workers_;
     Governor& governor_;
     std::function<Reaction(const Error&, const Key&)> on_error_;

@@ -28,9 +28,10 @@ int run_binary(const TemporaryDirectory& directory, const std::string& arguments
 } // namespace
 
 TEST_CASE("flags follow bcftools") {
-    const auto line = parsed({"-f",        "ref.fa",   "-r", "c1:5-9,c2", "-R", "x.bed",    "-o",
-                              "calls.out", "-O",       "z",  "--threads", "3",  "--memory", "2G",
-                              "--tmp-dir", "/var/tmp", "-s", "NA1",       "-v", "2",        "in.bam"});
+    const auto line =
+        parsed({"-f", "ref.fa",    "-r",    "c1:5-9,c2", "-R",       "x.bed",     "-o",         "calls.out", "-O",
+                "z",  "--threads", "3",     "--memory",  "2G",       "--tmp-dir", "/var/tmp",   "-s",        "NA1",
+                "-v", "2",         "--gpu", "off",       "--resume", "kept",      "--progress", "in.bam"});
     REQUIRE(line.options);
     CHECK(line.options->reference == "ref.fa");
     CHECK(line.options->regions == std::vector<std::string>{"c1:5-9,c2"});
@@ -42,7 +43,13 @@ TEST_CASE("flags follow bcftools") {
     CHECK(line.options->temporary_directory == "/var/tmp");
     CHECK(line.options->sample_name == "NA1");
     CHECK(line.options->verbosity == 2);
+    CHECK(line.options->gpu == spillway::Gpu::off);
+    CHECK(line.options->resume_directory == "kept");
+    CHECK(line.options->progress);
     CHECK(line.options->alignments == "in.bam");
+    CHECK_FALSE(parsed({"-f", "ref.fa", "in.bam"}).options->progress);
+    CHECK(parsed({"-f", "ref.fa", "--gpu", "required", "in.bam"}).options->gpu == spillway::Gpu::required);
+    CHECK(parsed({"-f", "ref.fa", "--gpu", "maybe", "in.bam"}).exit_code == 2);
 }
 
 TEST_CASE("a profile is named or found, and a region's length is the profile's unless given") {

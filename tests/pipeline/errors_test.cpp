@@ -16,6 +16,30 @@ using namespace spillway;
 
 namespace {
 
+/// Counts how many of it there are.
+struct Counted {
+    explicit Counted(int number = 0) : value(number) { begin(); }
+    Counted(const Counted& other) : value(other.value) { begin(); }
+    Counted& operator=(const Counted&) = default;
+    ~Counted() { --alive; }
+    static void begin() {
+        ++alive;
+        ++made;
+    }
+    int value;
+    static inline std::atomic<int> alive{0}, made{0};
+};
+
+} // namespace
+
+template <>
+struct spillway::codec<Counted> {
+    static void encode(Writer& out, const Counted& c) { out(c.value); }
+    static Counted decode(Reader& in) { return Counted(in.get<int>()); }
+};
+
+namespace {
+
 /// The Error that f throws.
 template <class F>
 Error error_of(F f) {
@@ -185,21 +209,28 @@ TEST_CASE("a failed child counts as ended for its gather, and a broken generator
     CHECK(report.failed == 101); // one child of 100 parents, and the parent whose generator broke
 }
 
-TEST_CASE("a stop request ends the run as cancelled and destroys what it had made") {
-    const auto alive = std::make_shared<int>(0);
+TEST_CASE("a stop request ends the run as cancelled, tells stages of it, and destroys what it had made") {
+    std::atomic<int> told{0};
     std::stop_source stop;
     const Error error = error_of([&] {
         auto run = pipeline<int>("stopped")
                        .source(std::views::iota(0, 1000000000))
                        .map("work",
-                            [&](int x) {
-                                if (x == 5000) stop.request_stop();
-                                return std::vector<int>(10, x);
+                            [&](int x, Context& context) {
+                                if (x == 5000) {
+                                    stop.request_stop();
+                                    while (!context.stopping()) std::this_thread::yield();
+                                    ++told;
+                                }
+                                return Counted(x);
                             })
-                       .in_order("ignore", [](const std::vector<int>&) {});
+                       .in_order("ignore", [](const Counted&) {});
         static_cast<void>(run.run({.threads = 3, .stop = stop.get_token()}));
     });
     CHECK(error.code() == ErrorCode::cancelled);
+    CHECK(told == 1);
+    CHECK(Counted::made > 5000);
+    CHECK(Counted::alive == 0);
 }
 
 TEST_CASE("a pipeline that cannot run says why before it starts") {

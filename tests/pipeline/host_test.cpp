@@ -2,9 +2,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
+#include <string>
 #include <thread>
 #include <vector>
+
+#include <time.h>
 
 using namespace spillway;
 
@@ -123,19 +128,97 @@ TEST_CASE("pipelines share a pool, and one inside a stage of another works on it
     for (long n = 1; n < 30; ++n) REQUIRE(results[static_cast<std::size_t>(n - 1)] == n * (n - 1) / 2);
 }
 
-TEST_CASE("idle workers retire their work and a later run wakes them again") {
-    Pool pool({.min_threads = 1, .max_threads = 4});
-    for (int round = 0; round < 20; ++round) {
-        long sum = 0;
-        auto run = pipeline<long>("round")
-                       .source(std::views::iota(0L, 1000L))
-                       .map("same", [](long x) { return x; })
-                       .in_order("sum", [&](long x) { sum += x; });
-        static_cast<void>(run.run(pool));
-        REQUIRE(sum == 499500);
-        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+namespace {
+
+/// A run in which four workers are inside a stage at once.
+void with_four_inside(Pool& pool) {
+    std::atomic<int> inside{0};
+    long sum = 0;
+    auto run = pipeline<long>("four at once")
+                   .source(std::views::iota(0L, 1000L))
+                   .map("meet",
+                        [&](long x) {
+                            ++inside;
+                            while (inside < 4) std::this_thread::yield();
+                            return x;
+                        })
+                   .in_order("sum", [&](long x) { sum += x; });
+    static_cast<void>(run.run(pool));
+    REQUIRE(sum == 499500);
+}
+
+void wait_for_threads(const Pool& pool, std::size_t wanted) {
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    while (pool.threads() != wanted && std::chrono::steady_clock::now() < patience)
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+}
+
+} // namespace
+
+TEST_CASE("a pool grows as long as there is work for more, sends the idle home, and grows again") {
+    std::atomic<int> started{0}, stopped{0};
+    {
+        Pool pool({.min_threads = 1,
+                   .max_threads = 4,
+                   .on_thread_start = [&] { ++started; },
+                   .on_thread_stop = [&] { ++stopped; }});
+        with_four_inside(pool);
+        CHECK(pool.threads() == 4);
+        CHECK(started == 4);
+        wait_for_threads(pool, 1);
+        CHECK(pool.threads() == 1);
+        with_four_inside(pool);
+        CHECK(started == 7);
     }
-    CHECK(pool.threads() <= 4);
+    CHECK(stopped == started);
+}
+
+TEST_CASE("a run that waits for its host uses no CPU") {
+    Pool pool({.min_threads = 3, .max_threads = 3});
+    std::atomic<int> seen{0};
+    auto run = pipeline<int>("waiting").map("same", [](int x) { return x; }).in_order("count", [&](int) { ++seen; });
+    auto handle = run.start(pool);
+    for (int i = 0; i < 100; ++i) handle.push(i);
+    while (seen < 100) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(100)); // until all sleep
+    const auto cpu_time = [] {
+        timespec now{};
+        REQUIRE(::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now) == 0);
+        return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+    };
+    const auto before = cpu_time();
+    std::this_thread::sleep_for(std::chrono::milliseconds(400));
+    CHECK(cpu_time() - before < std::chrono::milliseconds(40)); // one that polls would use most of the 400
+    handle.close();
+    static_cast<void>(handle.wait());
+}
+
+TEST_CASE("of the pipelines on a pool the one with the highest priority is served first") {
+    Pool pool({.min_threads = 1, .max_threads = 1});
+    std::vector<std::string> order;
+    std::atomic<bool> go{false};
+    const auto named = [&](std::string name) {
+        return pipeline<int>(name)
+            .map("note",
+                 [&, name](int x) {
+                     while (!go) std::this_thread::yield();
+                     order.push_back(name);
+                     return x;
+                 })
+            .in_order("ignore", [](int) {});
+    };
+    auto first = named("first"), low = named("low"), high = named("high");
+    auto holds = first.start(pool);
+    holds.push(0); // keeps the only worker until the others have their items
+    auto one = low.start(pool, {.priority = 1});
+    auto two = high.start(pool, {.priority = 2});
+    for (int i = 0; i < 5; ++i) one.push(i);
+    for (int i = 0; i < 5; ++i) two.push(i);
+    go = true;
+    for (auto* handle : {&holds, &one, &two}) handle->close();
+    for (auto* handle : {&holds, &one, &two}) static_cast<void>(handle->wait());
+    REQUIRE(order.size() == 11);
+    CHECK(std::find(order.begin(), order.end(), "low") - std::find(order.begin(), order.end(), "high") == 5);
 }
 
 TEST_CASE("progress is told by one worker at a time and never goes back") {

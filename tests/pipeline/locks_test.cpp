@@ -6,15 +6,20 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 #include <mutex>
+#include <shared_mutex>
 #include <thread>
 #include <vector>
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <semaphore.h>
 
 extern "C" {
 extern char __executable_start;
@@ -39,6 +44,33 @@ F* real(const char* name) {
 }
 
 } // namespace
+
+// Each takes the place of the C library's function of its name, or of the C++ library's by its mangled one, counts its
+// caller, and goes on there.
+#define SPILLWAY_COUNTED(result, name, symbol, parameters, arguments)                                                  \
+    extern "C" result name parameters __asm__(symbol);                                                                 \
+    result name parameters {                                                                                           \
+        static auto* next = real<result parameters>(symbol);                                                           \
+        count(__builtin_return_address(0));                                                                            \
+        return next arguments;                                                                                         \
+    }
+SPILLWAY_COUNTED(int, counted_timedlock, "pthread_mutex_timedlock", (void* mutex, const void* until), (mutex, until))
+SPILLWAY_COUNTED(int, counted_clocklock, "pthread_mutex_clocklock", (void* mutex, int clock, const void* until),
+                 (mutex, clock, until))
+SPILLWAY_COUNTED(int, counted_timedwait, "pthread_cond_timedwait", (void* condition, void* mutex, const void* until),
+                 (condition, mutex, until))
+SPILLWAY_COUNTED(int, counted_clockwait, "pthread_cond_clockwait",
+                 (void* condition, void* mutex, int clock, const void* until), (condition, mutex, clock, until))
+SPILLWAY_COUNTED(int, counted_rdlock, "pthread_rwlock_rdlock", (void* lock), (lock))
+SPILLWAY_COUNTED(int, counted_wrlock, "pthread_rwlock_wrlock", (void* lock), (lock))
+SPILLWAY_COUNTED(int, counted_spin, "pthread_spin_lock", (void* lock), (lock))
+SPILLWAY_COUNTED(int, counted_sem_wait, "sem_wait", (void* semaphore), (semaphore))
+SPILLWAY_COUNTED(int, counted_sem_post, "sem_post", (void* semaphore), (semaphore))
+// std::condition_variable calls the C library from inside the C++ library.
+SPILLWAY_COUNTED(void, counted_wait, "_ZNSt18condition_variable4waitERSt11unique_lockISt5mutexE",
+                 (void* condition, void* lock), (condition, lock))
+SPILLWAY_COUNTED(void, counted_one, "_ZNSt18condition_variable10notify_oneEv", (void* condition), (condition))
+SPILLWAY_COUNTED(void, counted_all, "_ZNSt18condition_variable10notify_allEv", (void* condition), (condition))
 
 extern "C" {
 int pthread_mutex_lock(pthread_mutex_t* mutex) noexcept {
@@ -70,13 +102,52 @@ int pthread_cond_broadcast(pthread_cond_t* condition) noexcept {
 
 using namespace spillway;
 
-TEST_CASE("the count of locks sees a lock") {
-    std::mutex mutex;
+namespace {
+
+std::uint64_t counted(const std::function<void()>& what) {
     calls = 0;
     counting = true;
-    { const std::lock_guard lock(mutex); }
+    what();
     counting = false;
-    CHECK(calls == 1);
+    return calls;
+}
+
+} // namespace
+
+TEST_CASE("the count of locks sees a lock, a condition variable, a shared lock and a semaphore") {
+    std::mutex mutex;
+    std::condition_variable condition;
+    std::shared_mutex shared;
+    std::timed_mutex timed;
+    sem_t plain;
+    REQUIRE(::sem_init(&plain, 0, 1) == 0);
+    CHECK(counted([&] { const std::lock_guard lock(mutex); }) == 1);
+    CHECK(counted([&] { condition.notify_one(); }) >= 1);
+    CHECK(counted([&] { condition.notify_all(); }) >= 1);
+    CHECK(counted([&] {
+              std::unique_lock lock(mutex);
+              static_cast<void>(condition.wait_for(lock, std::chrono::microseconds(1)));
+          }) == 2);
+    CHECK(counted([&] { const std::lock_guard lock(shared); }) == 1);
+    CHECK(counted([&] { const std::shared_lock lock(shared); }) == 1);
+    CHECK(counted([&] {
+              if (timed.try_lock_for(std::chrono::milliseconds(1))) timed.unlock();
+          }) == 1);
+    CHECK(counted([&] { ::sem_wait(&plain); }) == 1);
+    CHECK(counted([&] { ::sem_post(&plain); }) == 1);
+    ::sem_destroy(&plain);
+    std::thread waiter;
+    bool ready = false;
+    CHECK(counted([&] {
+              waiter = std::thread([&] {
+                  const std::lock_guard lock(mutex);
+                  ready = true;
+                  condition.notify_one();
+              });
+              std::unique_lock lock(mutex);
+              while (!ready) condition.wait(lock);
+          }) >= 3);
+    waiter.join();
 }
 
 TEST_CASE("from source to sink our code calls no mutex and no condition variable") {
@@ -84,6 +155,7 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
     const std::string scratch = ::mkdtemp(pattern.data());
     std::size_t emitted = 0;
     std::atomic<int> workers{0};
+    resources<int> things(2, [] { return 1; });
     auto run = pipeline<int>("lock-free")
                    .source(std::views::iota(0, 4000))
                    .fan_out("children",
@@ -101,6 +173,8 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
                             if (child[0] % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
                         })
                    .limit(1)
+                   .map("borrows", [](std::vector<int>& child, int& lent) { child[1] = lent; })
+                   .resource(things)
                    .batch("together",
                           [](batch<std::vector<int>>& children) {
                               for (std::vector<int>& child : children) child.push_back(1);

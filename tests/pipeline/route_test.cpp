@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -168,6 +169,53 @@ TEST_CASE("gpu off ignores devices, and gpu required without one does not start"
     RouterOptions required = eager();
     required.gpu = Gpu::required;
     CHECK_THROWS_WITH(run_with({}, required, 10), Catch::Contains("a device is required"));
+}
+
+namespace {
+
+/// How far batches have come, and whether each step that should overlap another did; each kernel waits for that.
+struct Steps {
+    std::atomic<int> packed{0}, launched{0}, unpacked{0};
+    std::atomic<bool> alone{false};
+
+    void wait_for(const std::atomic<int>& counter, int least) {
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (counter < least && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+        if (counter < least) alone = true;
+    }
+};
+
+struct Overlapping {
+    Steps* steps;
+
+    [[nodiscard]] std::size_t bytes(const int&) const { return 4; }
+    void pack(batch<int>&, Staging&) { ++steps->packed; }
+    void launch(Staging&, Stream& stream) {
+        stream.run(1, [all = steps, number = ++steps->launched](void*) {
+            if (number == 1) all->wait_for(all->packed, 2);   // the next batch is packed while this one runs
+            if (number == 2) all->wait_for(all->unpacked, 1); // and this one runs while the one before is unpacked
+        });
+    }
+    void unpack(Staging&, batch<int>& numbers) {
+        for (int& number : numbers) ++number;
+        ++steps->unpacked;
+    }
+};
+
+} // namespace
+
+TEST_CASE("while a device computes one batch the next is packed, and the one before unpacked") {
+    Steps steps;
+    std::vector<int> results;
+    auto run = pipeline<int>("overlapping")
+                   .source(std::views::iota(0, 120))
+                   .route("add", [](batch<int>&) {}, Overlapping{&steps}, {.cells = {}, .forms = Forms::equivalent})
+                   .in_order("collect", [&](int x) { results.push_back(x); });
+    static_cast<void>(run.run({.threads = 2, .devices = {small_device()}}));
+    CHECK_FALSE(steps.alone);
+    CHECK(steps.unpacked == 4); // batches of thirty
+    REQUIRE(results.size() == 120);
+    for (int i = 0; i < 120; ++i) CHECK(results[static_cast<std::size_t>(i)] == i + 1);
 }
 
 TEST_CASE("a plain function may be the device form") {

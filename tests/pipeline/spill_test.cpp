@@ -147,25 +147,44 @@ TEST_CASE("families spill with their children, and a child that comes back finds
 TEST_CASE("a gather of children that went to disk gets them all back") {
     const Scratch scratch;
     std::vector<std::size_t> results;
-    auto run = pipeline<int>("gather")
-                   .source(std::views::iota(0, 100))
-                   .fan_out("children",
-                            [](const int& n) {
-                                std::vector<Tensor> children;
-                                for (int i = 0; i < 10; ++i) children.push_back(tensor(n, 20000));
-                                return children;
-                            })
-                   .map("same", [](Tensor t) { return t; })
-                   .gather<int>("all",
-                                [](int& parent, batch<Tensor>& children) {
-                                    std::size_t good = 0;
-                                    for (const Tensor& t : children) good += t.number == parent && right(t) ? 1U : 0U;
-                                    return good;
-                                })
-                   .in_order("collect", [&](std::size_t x) { results.push_back(x); });
-    static_cast<void>(small_run(run, 1_MiB, scratch.path));
-    REQUIRE(results.size() == 100);
+    std::atomic<Handle<int>*> going{nullptr};
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    auto run =
+        pipeline<int>("gather")
+            .source(std::views::iota(0, 60))
+            .fan_out("children",
+                     [](const int& n) {
+                         std::vector<Tensor> children;
+                         for (int i = 0; i < 10; ++i) children.push_back(tensor(n, 20000));
+                         return children;
+                     })
+            .map("straggler",
+                 [&](Tensor t) {
+                     const auto waits = [&] { return going == nullptr || going.load()->progress().spilled_bytes == 0; };
+                     while (t.number == 0 && waits() && std::chrono::steady_clock::now() < patience)
+                         std::this_thread::sleep_for(std::chrono::microseconds(100));
+                     return t;
+                 })
+            .limit(1) // so that all others wait before it
+            .gather<int>("all",
+                         [](int& parent, batch<Tensor>& children) {
+                             std::size_t good = 0;
+                             for (const Tensor& t : children) good += t.number == parent && right(t) ? 1U : 0U;
+                             return good;
+                         })
+            .in_order("collect", [&](std::size_t x) { results.push_back(x); });
+    Pool pool({.max_threads = 3, .memory = {.memory = 4_MiB, .watch_process = false}});
+    auto handle = run.start(pool, {.spill = SpillOptions{.directory = scratch.path, .allow_tmpfs = true}});
+    going = &handle;
+    const Report report = handle.wait();
+    REQUIRE(results.size() == 60);
     CHECK(std::all_of(results.begin(), results.end(), [](std::size_t x) { return x == 10; }));
+    CHECK(report.spilled > 0);
+    CHECK(report.restored == report.spilled);
+    CHECK(report.spilled_bytes > report.spilled);
+    CHECK(report.memory_budget == 4_MiB);
+    CHECK(report.memory_peak > 0);
+    CHECK(report.threads_peak >= 2);
 }
 
 TEST_CASE("with a budget that everything exceeds the head still gets through, families and gathers alike") {

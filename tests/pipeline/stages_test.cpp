@@ -117,8 +117,8 @@ TEST_CASE("no more workers are inside a limited stage than its limit, and a limi
 
 TEST_CASE(
     "a batched stage sees every candidate once, in batches that fill up, and a last one that nobody can fill leaves") {
+    const auto threads = GENERATE(1U, 2U);
     std::atomic<int> seen{0}, batches{0};
-    std::atomic<std::size_t> largest{0};
     std::vector<int> results;
     auto run = pipeline<int>("batches")
                    .source(std::views::iota(0, 1003))
@@ -128,13 +128,12 @@ TEST_CASE(
                               for (int& x : candidates) x *= 10;
                               seen += static_cast<int>(candidates.size());
                               ++batches;
-                              largest = std::max(largest.load(), candidates.size());
                           },
                           {.cells = [](int) { return std::size_t{2}; }, .full = 64})
                    .in_order("collect", [&](int x) { results.push_back(x); });
-    static_cast<void>(run.run({.threads = 2}));
+    static_cast<void>(run.run({.threads = threads}));
     CHECK(seen == 1003);
-    CHECK(batches >= 1);
+    if (threads == 1) CHECK(batches <= 1003 / 32 + 1); // with more, one may find nothing else to do than a part
     REQUIRE(results.size() == 1003);
     for (std::size_t i = 0; i < results.size(); ++i) REQUIRE(results[i] == 10 * static_cast<int>(i));
 }
