@@ -138,8 +138,9 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     }
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
-    if (!options.temporary_directory.empty()) {
-        pipeline_options.spill = spillway::SpillOptions{.directory = options.temporary_directory, .files = how.files};
+    if (const auto& named = options.temporary_directories; !named.empty()) {
+        pipeline_options.spill = spillway::SpillOptions{
+            .directory = named.front(), .more_directories = {named.begin() + 1, named.end()}, .files = how.files};
     }
     if (journal) pipeline_options.journal = &*journal;
     RunReport report;

@@ -75,8 +75,9 @@ CommandLine parse(int argc, const char* const* argv) {
     app.add_option("--gpu", gpu,
                    "off, auto: one where it is there and pays (default), required: end where there is none")
         ->check(CLI::IsMember({"off", "auto", "required"}));
-    app.add_option("--tmp-dir", options.temporary_directory,
-                   "Directory for candidates that go to disk; nothing is left there");
+    app.add_option("--tmp-dir", options.temporary_directories,
+                   "Directory for candidates that go to disk; nothing is left there; several times for several disks")
+        ->allow_extra_args(false);
     app.add_option("--resume", options.resume_directory,
                    "Directory that keeps what is finished: the same command after a kill goes on from there");
     app.add_flag("--progress", options.progress,

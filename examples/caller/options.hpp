@@ -30,10 +30,10 @@ struct CallerOptions {
     std::size_t threads = 0;                            ///< 0: what the machine allows.
     std::uint64_t memory = 0;                           ///< Bytes; 0: what the machine allows.
     spillway::Gpu gpu = spillway::Gpu::automatic;
-    std::string temporary_directory = {}; ///< For spilled candidates; empty: the library's choice.
-    std::string resume_directory = {};    ///< Of the journal; empty: a killed run starts anew.
-    bool progress = false;                ///< Asked for, terminal or not.
-    int verbosity = 1;                    ///< 0 errors, 1 warnings, 2 a report.
+    std::vector<std::string> temporary_directories = {}; ///< For spilled candidates; none: the library's choice.
+    std::string resume_directory = {};                   ///< Of the journal; empty: a killed run starts anew.
+    bool progress = false;                               ///< Asked for, terminal or not.
+    int verbosity = 1;                                   ///< 0 errors, 1 warnings, 2 a report.
 };
 
 struct CommandLine {

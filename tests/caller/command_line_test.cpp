@@ -28,10 +28,10 @@ int run_binary(const TemporaryDirectory& directory, const std::string& arguments
 } // namespace
 
 TEST_CASE("flags follow bcftools") {
-    const auto line =
-        parsed({"-f", "ref.fa",    "-r",    "c1:5-9,c2", "-R",       "x.bed",     "-o",         "calls.out", "-O",
-                "z",  "--threads", "3",     "--memory",  "2G",       "--tmp-dir", "/var/tmp",   "-s",        "NA1",
-                "-v", "2",         "--gpu", "off",       "--resume", "kept",      "--progress", "in.bam"});
+    const auto line = parsed({"-f",        "ref.fa",   "-r",        "c1:5-9,c2", "-R",   "x.bed",      "-o",
+                              "calls.out", "-O",       "z",         "--threads", "3",    "--memory",   "2G",
+                              "--tmp-dir", "/var/tmp", "--tmp-dir", "/ssd",      "-s",   "NA1",        "-v",
+                              "2",         "--gpu",    "off",       "--resume",  "kept", "--progress", "in.bam"});
     REQUIRE(line.options);
     CHECK(line.options->reference == "ref.fa");
     CHECK(line.options->regions == std::vector<std::string>{"c1:5-9,c2"});
@@ -40,7 +40,7 @@ TEST_CASE("flags follow bcftools") {
     CHECK(line.options->format == spillway::hts::VcfFormat::bgzip);
     CHECK(line.options->threads == 3);
     CHECK(line.options->memory == std::uint64_t{2} << 30);
-    CHECK(line.options->temporary_directory == "/var/tmp");
+    CHECK(line.options->temporary_directories == std::vector<std::string>{"/var/tmp", "/ssd"});
     CHECK(line.options->sample_name == "NA1");
     CHECK(line.options->verbosity == 2);
     CHECK(line.options->gpu == spillway::Gpu::off);
