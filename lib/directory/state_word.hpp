@@ -26,7 +26,7 @@ enum class State : std::uint8_t {
     claimed,   ///< A worker or a feeder has it.
     parked,    ///< It waits for its turn in the order or, before a stage that batches by key, for its batch.
     spilling,  ///< Being written to disk, out of ready or parked.
-    loading,   ///< Being read back, or made again, by its claimer.
+    loading,   ///< Being read back, or made again, by its claimer, or read back ahead of need.
     expanded,  ///< A parent whose children stand in the order in its place.
     gathering, ///< A parent that takes its own place again once all its children have ended.
     dropped,   ///< Ended without a result: a stage filtered it out.
@@ -129,6 +129,15 @@ public:
         if ((seen.state != State::ready && seen.state != State::parked) || seen.place != Place::memory) return false;
         StateWord next = seen;
         next.state = State::spilling;
+        next.owner = owner;
+        return exchange(seen.packed(), next);
+    }
+
+    /// Ready or Parked on disk, exactly as seen -> Loading, ahead of need: then loaded(), and back to where it was.
+    [[nodiscard]] bool try_load(const StateWord& seen, std::uint16_t owner) noexcept {
+        if ((seen.state != State::ready && seen.state != State::parked) || seen.place != Place::disk) return false;
+        StateWord next = seen;
+        next.state = State::loading;
         next.owner = owner;
         return exchange(seen.packed(), next);
     }

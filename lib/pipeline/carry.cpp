@@ -140,7 +140,7 @@ bool Core::work(SeatState& seat) {
         if (plan_.stages[stage]->kind == Kind::batch && points_[stage].backlog() > 0 && take(seat, stage, true))
             return true;
     }
-    return false;
+    return prefetch(seat);
 }
 
 bool Core::pull(SeatState& seat) {

@@ -187,6 +187,12 @@ private:
     void request_drain() noexcept;
 
     // memory.cpp
+    struct Sampled {
+        std::uint64_t root = 0;
+        Slot* slot = nullptr;
+        StateWord word; // as it was seen
+    };
+    static constexpr std::size_t scanned = 64; // of a sample
     // The cheap way out of each stands here, where it is inlined: most candidates have nothing to charge and no parent.
     void charge(SeatState& seat, Slot& slot) {
         const bool nothing = slot.payload.type()->plain && slot.slab == nullptr;
@@ -206,7 +212,10 @@ private:
     void try_rebuild(SeatState& seat, Slot& slot, std::size_t stage);
     [[nodiscard]] bool restore(SeatState& seat, Slot& slot, const StateWord& was);
     [[nodiscard]] bool take_up(SeatState& seat, Slot& slot, const StateWord& was);
+    std::size_t sample(SeatState& seat, Place place, std::span<Sampled, scanned> found);
+    void put_back(SeatState& seat, Slot& slot, const StateWord& was, Place place);
     void relieve(SeatState& seat);
+    [[nodiscard]] bool prefetch(SeatState& seat);
     [[nodiscard]] bool pin(SeatState& seat, Family* family) { return family == &root_ || pin_parents(seat, family); }
     [[nodiscard]] bool pin_parents(SeatState& seat, Family* family);
     [[nodiscard]] bool pin_soon(SeatState& seat, Family* family);
@@ -278,6 +287,7 @@ private:
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> parked_bytes_{0};
     std::atomic<std::uint64_t> restored_{0}, rebuilt_{0};
+    std::atomic<std::int64_t> on_disk_{0};        // candidates; about
     std::atomic<std::uint64_t> table_charged_{0}; // bytes of directory and spill buffers that the governor counts
     EventCount<> done_;
     mutable std::mutex mutex_; // errors and the report: off the data path

@@ -14,8 +14,8 @@ using Clock = std::chrono::steady_clock;
 /// A payload below this is not worth a record of its own.
 constexpr std::size_t worth_writing = 512;
 
-/// A scan for victims looks at this many slots and writes at most this many of them.
-constexpr std::size_t scanned = 64, most_victims = 4;
+/// Of a sample, at most so many are written at once.
+constexpr std::size_t most_victims = 4;
 
 } // namespace
 
@@ -118,6 +118,7 @@ bool Core::write_out(SeatState& seat, Slot& slot) {
     release_slab(seat, slot);
     discharge(seat, slot);
     governor_.note_spilled(seat.buffer.size());
+    on_disk_.fetch_add(1, std::memory_order_relaxed);
     return true;
 }
 
@@ -169,6 +170,7 @@ bool Core::restore(SeatState& seat, Slot& slot, const StateWord& was) {
             return false;
         }
         restored_.fetch_add(1, std::memory_order_relaxed);
+        on_disk_.fetch_sub(1, std::memory_order_relaxed);
     }
     slot.word.loaded(seat.index);
     const auto spent = Clock::now() - start;
@@ -194,6 +196,8 @@ bool Core::take_up(SeatState& seat, Slot& slot, const StateWord& was) {
     const Stage& what = *plan_.stages[was.stage];
     if (what.kind == Kind::batch && !what.by_key)
         points_[was.stage].cells.fetch_sub(static_cast<std::int64_t>(slot.cells), std::memory_order_relaxed);
+    // Whoever has nothing to do may read ahead, and may have looked when memory was short.
+    if (on_disk_.load(std::memory_order_relaxed) > 0 && governor_.below_low()) workers_.notify(1);
     if (restore(seat, slot, was)) return true;
     if (stopping()) return false;
     if (what.by_key) complete(*slot.family, *slot.chunk, &slot); // its batch goes on without it
@@ -201,46 +205,70 @@ bool Core::take_up(SeatState& seat, Slot& slot, const StateWord& was) {
     return false;
 }
 
-/// Writes out some candidates that will be needed last.
-void Core::relieve(SeatState& seat) {
-    if (store_ == nullptr && !rebuilds_) return;
+/// Some candidates that wait where `place` says, taken at random. How many.
+std::size_t Core::sample(SeatState& seat, Place place, std::span<Sampled, scanned> found) {
     const std::uint32_t size = directory_.size();
-    if (size == 0) return;
-    struct Victim {
-        std::uint64_t root;
-        std::uint32_t index;
-        StateWord word;
-    };
-    std::array<Victim, scanned> victims{};
-    std::size_t found = 0;
-    for (std::size_t i = 0; i < scanned; ++i) {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < found.size() && size > 0; ++i) {
         seat.random = seat.random * 6364136223846793005U + 1442695040888963407U; // Knuth's MMIX generator
         Slot& slot = directory_[static_cast<std::uint32_t>((seat.random >> 33U) % size)];
         const StateWord word = slot.word.peek();
-        if ((word.state != State::ready && word.state != State::parked) || word.place != Place::memory) continue;
-        if (slot.charged.load(std::memory_order_relaxed) < worth_writing) continue;
-        const std::uint64_t root = slot.root.load(std::memory_order_relaxed);
-        if (far_behind_head(root)) victims[found++] = {root, slot.index, word};
+        if ((word.state != State::ready && word.state != State::parked) || word.place != place) continue;
+        found[count++] = {slot.root.load(std::memory_order_relaxed), &slot, word};
     }
+    return count;
+}
+
+/// Of a candidate that was taken out of Ready or Parked: back to there, its payload where `place` says.
+void Core::put_back(SeatState& seat, Slot& slot, const StateWord& was, Place place) {
+    if (was.state == State::parked) {
+        slot.word.park(place, was.stage);
+        request_drain(); // the drain may have come by and found it moving
+    } else {
+        hand_back(seat, slot, was.stage, place);
+    }
+}
+
+/// Writes out some candidates that will be needed last.
+void Core::relieve(SeatState& seat) {
+    if (store_ == nullptr && !rebuilds_) return;
+    std::array<Sampled, scanned> victims{};
+    const std::size_t found = sample(seat, Place::memory, victims);
     std::sort(victims.begin(), victims.begin() + static_cast<std::ptrdiff_t>(found),
-              [](const Victim& a, const Victim& b) { return a.root > b.root; });
+              [](const Sampled& a, const Sampled& b) { return a.root > b.root; });
     std::size_t written = 0;
     for (std::size_t i = 0; i < found && written < most_victims; ++i) {
-        Slot& slot = directory_[victims[i].index];
-        if (!slot.word.try_spill(victims[i].word, seat.index)) continue;
+        const auto& [root, at, word] = victims[i];
+        Slot& slot = *at;
+        if (!far_behind_head(root)) break;
+        if (slot.charged.load(std::memory_order_relaxed) < worth_writing) continue;
+        if (!slot.word.try_spill(word, seat.index)) continue;
         const std::size_t bytes = slot.charged.load(std::memory_order_relaxed);
-        const Place place = put_away(seat, slot, victims[i].word.stage);
+        const Place place = put_away(seat, slot, word.stage);
         const bool done = place != Place::memory;
         if (done) ++written;
-        if (victims[i].word.state == State::parked) {
-            if (done) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
-            slot.word.park(place, victims[i].word.stage);
-            request_drain(); // the drain may have come by and found it moving
-        } else {
-            hand_back(seat, slot, victims[i].word.stage, place);
-        }
+        if (done && word.state == State::parked) parked_bytes_.fetch_sub(bytes, std::memory_order_relaxed);
+        put_back(seat, slot, word, place);
         if (!done) break; // the disk does not take it: the next one would fare no better
     }
+}
+
+/// Reads back ahead of need, while there is plenty of memory: of a few candidates on disk the one that is needed first,
+/// and its parents. For workers that find nothing else to do. False: it found nothing either.
+bool Core::prefetch(SeatState& seat) {
+    if (on_disk_.load(std::memory_order_relaxed) <= 0 || !governor_.below_low()) return false;
+    std::array<Sampled, scanned> waiting{};
+    const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(sample(seat, Place::disk, waiting));
+    const auto first =
+        std::min_element(waiting.begin(), end, [](const Sampled& a, const Sampled& b) { return a.root < b.root; });
+    if (first == end || !first->slot->word.try_load(first->word, seat.index)) return false;
+    Slot& slot = *first->slot;
+    if (!restore(seat, slot, first->word)) return true; // the run has failed
+    if (pin(seat, slot.family)) unpin(seat, slot.family);
+    if (first->word.state == State::parked)
+        parked_bytes_.fetch_add(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    put_back(seat, slot, first->word, Place::memory);
+    return true;
 }
 
 /// Pins the parents that the family's children look into. False: one is being moved by another thread; none is pinned

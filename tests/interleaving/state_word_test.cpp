@@ -84,6 +84,17 @@ struct Candidate {
         hints.push(1, word.publish(0, Place::recipe));
     }
 
+    /// What a worker does that finds nothing else to do.
+    void try_prefetch() {
+        const StateWord seen = word.peek();
+        if (seen.state != State::ready || !word.try_load(seen, 3)) return;
+        expect(on_disk.read() == 7, "the one that reads ahead does not see what was written");
+        payload.write(on_disk.read());
+        on_disk.write(0);
+        word.loaded(3);
+        hints.push(1, word.publish(0, Place::memory));
+    }
+
     void expect_not_lost() {
         int live = 0;
         for (std::size_t producer = 0; producer < 2; ++producer) {
@@ -178,6 +189,28 @@ TEST_CASE("a claim beside a drop: the candidate is processed once, as it was or 
     CHECK(outcome.complete);
 }
 
+TEST_CASE("a claim beside a read ahead: the candidate is processed once, or waits in memory with one live hint") {
+    const Outcome outcome = explore({.preemptions = 8}, [](Simulation& simulation) {
+        auto candidate = std::make_shared<Candidate>();
+        simulation.thread([=] {
+            candidate->word.fill(1);
+            candidate->on_disk.write(7);
+            candidate->hints.push(0, candidate->word.publish(0, Place::disk));
+        });
+        simulation.thread([=] { candidate->try_prefetch(); });
+        simulation.thread([=] {
+            for (std::size_t producer = 0; producer < 2; ++producer) {
+                if (const auto hint = candidate->hints.take(producer)) candidate->try_process(*hint);
+            }
+        });
+        simulation.finally([=] {
+            if (candidate->word.peek().state != State::free) candidate->expect_not_lost();
+        });
+    });
+    CHECK(outcome.failure == "");
+    CHECK(outcome.complete);
+}
+
 TEST_CASE("a spiller that does not hand out a new hint loses the candidate") {
     const Outcome outcome = explore({}, [](Simulation& simulation) { claim_beside_spill(simulation, true, false); });
     CHECK_THAT(outcome.failure, Catch::StartsWith("a candidate is lost"));
@@ -260,6 +293,31 @@ TEST_CASE("a parked candidate is emitted once, whether or not it is spilled mean
 TEST_CASE("a spiller of a parked candidate that does not drain afterwards leaves it behind") {
     const Outcome outcome = explore({}, [](Simulation& simulation) { park_beside_spill(simulation, false); });
     CHECK_THAT(outcome.failure, Catch::StartsWith("a parked candidate was not emitted once"));
+}
+
+TEST_CASE("a parked candidate on disk is emitted once, whether or not it is read ahead meanwhile") {
+    for (const bool owes_drain : {true, false}) {
+        const Outcome outcome = explore({.preemptions = 4}, [=](Simulation& simulation) {
+            auto candidate = std::make_shared<Ordered>();
+            simulation.thread([=] {
+                candidate->word.fill(2);
+                candidate->on_disk.write(7);
+                candidate->word.park(Place::disk);
+                candidate->drain_now();
+            });
+            simulation.thread([=] {
+                const StateWord seen = candidate->word.peek();
+                if (!candidate->word.try_load(seen, 3)) return;
+                candidate->payload.write(candidate->on_disk.read());
+                candidate->word.loaded(3);
+                candidate->word.park(Place::memory);
+                if (owes_drain) candidate->drain_now();
+            });
+            simulation.finally(
+                [=] { expect(candidate->emitted.read() == 1, "a parked candidate was not emitted once"); });
+        });
+        CHECK(outcome.failure.empty() == owes_drain);
+    }
 }
 
 void failed_candidate(Simulation& simulation) {

@@ -4,6 +4,7 @@
      Free -> Filling -> Ready(memory) -> Claimed -> Ready(memory) -> Claimed -> Parked(memory) -> Done -> Free
                         Ready(memory) -> Spilling -> Ready(disk or recipe) -> Loading -> Claimed, or Failed -> Free
                         Parked(memory) -> Spilling -> Parked(disk or recipe)
+                        Ready or Parked(disk) -> Loading -> Ready or Parked(memory), read ahead of need
      Spilling fails -> back to where it was, in memory. A candidate that cannot be enqueued is claimed and carried by its maker.
 
    Checked: an owned state has one owner; a Ready slot has exactly one hint that matches it, in a queue, on its way there, or in
@@ -22,7 +23,8 @@
 #define STAGES 2
 #define CANDIDATES 2
 #define SPILLS 2    /* for all: each raises the version, which must stay below VERSIONS */
-#define VERSIONS 8  /* 2 candidates, 2 stages, 2 spills: versions 1 to 6 */
+#define LOADS 1     /* read ahead; likewise */
+#define VERSIONS 8  /* 2 candidates, 2 stages, 2 spills, 1 load: versions 1 to 7 */
 
 mtype = { free, filling, ready, claimed, parked, spilling, loading, failed, done };
 mtype state = free;
@@ -115,7 +117,7 @@ end_look:
     do
     :: atomic {
             if
-            :: take_hint(0) :: take_hint(1) :: take_hint(2) :: take_hint(3) :: take_hint(4) :: take_hint(5) :: take_hint(6)
+            :: take_hint(0) :: take_hint(1) :: take_hint(2) :: take_hint(3) :: take_hint(4) :: take_hint(5) :: take_hint(6) :: take_hint(7)
             fi
         }
 take:
@@ -170,8 +172,25 @@ take:
     od
 }
 
+inline put_back() {
+        if
+        :: was_parked ->
+            atomic { disown(); state = parked }
+#ifndef SPILL_OWES_NO_DRAIN
+            drain()
+#endif
+        :: else ->
+            into_ready(mine);
+#ifdef HINT_NOT_REISSUED
+            live[mine]--
+#else
+            queued[mine]++
+#endif
+        fi
+}
+
 active proctype spiller() {
-    byte mine;
+    byte mine, loads = 0;
     bool busy, was_parked;
 end_look:
     do
@@ -192,20 +211,17 @@ end_look:
             }
         :: skip /* the disk is full */
         fi;
-        if
-        :: was_parked ->
-            atomic { disown(); state = parked }
-#ifndef SPILL_OWES_NO_DRAIN
-            drain()
-#endif
-        :: else ->
-            into_ready(mine);
-#ifdef HINT_NOT_REISSUED
-            live[mine]--
-#else
-            queued[mine]++
-#endif
-        fi
+        put_back()
+    :: atomic { /* the same one, that it reads ahead is bounded as well */
+            (state == ready || state == parked) && on_disk && loads < LOADS ->
+            was_parked = (state == parked);
+            state = loading;
+            own();
+            loads++
+        }
+        assert(payload_on_disk && !payload_in_memory);
+        atomic { payload_in_memory = true; payload_on_disk = false; on_disk = false }
+        put_back()
     od
 }
 
