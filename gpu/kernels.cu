@@ -1,13 +1,10 @@
 // The kernels compiled for CUDA, and their launch.
 #include "gpu/cuda_lanes.cuh"
 #include "gpu/kernels.hpp"
-#include "gpu/numbers.hpp"
 #include "gpu/sweep.hpp"
 #include "gpu/walk.hpp"
 
 #include <cuda_runtime.h>
-
-#include <type_traits>
 
 namespace spillway::gpu {
 
@@ -36,16 +33,8 @@ __global__ void __launch_bounds__(block_threads, blocks_at_once(columns)) sweep_
     const std::uint32_t number = blockIdx.x * (block_threads / warp_size) + threadIdx.x / warp_size;
     if (number >= work.count) return;
     const Tile tile = work.tiles[number];
-    if constexpr (!packed) {
-        sweep<CudaLanes, Wide<CudaLanes>, columns, local>(work, tile, table, 0);
-    } else if constexpr (has_dpx) {
-        sweep<CudaLanes, Packed<CudaLanes>, columns, local>(work, tile, table, 0);
-    } else {
-        // Without DPX two numbers in a register cost more than twice one.
-        for (unsigned pair = 0; pair < 2; ++pair) {
-            sweep<CudaLanes, Wide<CudaLanes>, columns, local>(work, tile, table, pair);
-        }
-    }
+    constexpr PackForm form = has_dpx ? PackForm::together : PackForm::one_by_one;
+    sweep_tile<CudaLanes, form, columns, packed, local>(work, tile, table);
 }
 
 template <bool local>

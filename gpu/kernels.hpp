@@ -54,8 +54,14 @@ void with_kernel(std::uint32_t wanted, bool local, F f) {
     }
 }
 
+/// How the two pairs of a pack are swept in a packed shape.
+enum class PackForm : std::uint8_t {
+    together,   ///< In the halves of each word: where that is an instruction, from sm_90 on.
+    one_by_one, ///< In a word each, one after the other: below sm_90 two halves cost more than twice one word.
+};
+
 /// Enqueues on a cudaStream_t. Throws DeviceError(launch_failed); also where this build has no CUDA.
 void launch_on_cuda(const Launch& launch, void* stream);
-void run_in_lockstep(const Launch& launch);
+void run_in_lockstep(const Launch& launch, PackForm form = PackForm::together);
 
 } // namespace spillway::gpu

@@ -25,6 +25,7 @@
 
 #include "gpu/kernels.hpp"
 #include "gpu/lanes.hpp"
+#include "gpu/numbers.hpp"
 #include "gpu/work.hpp"
 
 #include <cstdint>
@@ -211,6 +212,18 @@ SPILLWAY_ON_DEVICE void sweep(const Work& work, const Tile& tile, typename Lanes
         Lanes::store(work.ends, end, 0, score, writes);
         Lanes::store(work.ends, end, 1, query_end, writes);
         Lanes::store(work.ends, end, 2, target_end, writes);
+    }
+}
+
+/// All pairs of a tile.
+template <class Lanes, PackForm form, std::uint32_t columns, bool packed, bool local>
+SPILLWAY_ON_DEVICE void sweep_tile(const Work& work, const Tile& tile, typename Lanes::Table table) {
+    if constexpr (packed && form == PackForm::together) {
+        sweep<Lanes, Packed<Lanes>, columns, local>(work, tile, table, 0);
+    } else {
+        for (unsigned pair = 0; pair < (packed ? 2U : 1U); ++pair) {
+            sweep<Lanes, Wide<Lanes>, columns, local>(work, tile, table, pair);
+        }
     }
 }
 

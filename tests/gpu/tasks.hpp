@@ -7,6 +7,7 @@
 
 #include "align/pairs.hpp"
 #include "align/scalar.hpp"
+#include "gpu/packing.hpp"
 #include "spillway/gpu.hpp"
 
 #include <catch2/catch.hpp>
@@ -84,15 +85,31 @@ public:
         aligner.unpack(*staging, all);
     }
 
-    void check(const Scores& scores, Span span) {
+    /// As align_on() the host, with packs swept in the form that devices without 16-bit instructions have.
+    void align_one_by_one(const Scores& scores, Span span) {
         HostDevice device({.asynchronous = false});
-        align_on(device, scores, span);
+        const DeviceAligner aligner(scores, span);
+        const std::vector<AlignmentTask> all = tasks();
+        const auto staging = device.make_staging(bytes());
+        aligner.pack(all, *staging);
+        const gpu::Launch launch = gpu::Layout::of(staging->host()).at(staging->host().data());
+        gpu::run_in_lockstep(launch, gpu::PackForm::one_by_one);
+        aligner.unpack(*staging, all);
+    }
+
+    /// In both forms.
+    void check(const Scores& scores, Span span) {
+        std::vector<std::vector<Alignment>> expected(targets_.size());
         for (std::size_t t = 0; t < targets_.size(); ++t) {
-            for (std::size_t q = 0; q < queries_[t].size(); ++q) {
-                require_equal(found_[t][q], align_scalar(queries_[t][q], targets_[t], scores, span), queries_[t][q],
-                              targets_[t], scores, span);
+            for (const std::string& query : queries_[t]) {
+                expected[t].push_back(align_scalar(query, targets_[t], scores, span));
             }
         }
+        HostDevice device({.asynchronous = false});
+        align_on(device, scores, span);
+        check_found(expected, scores, span);
+        align_one_by_one(scores, span);
+        check_found(expected, scores, span);
     }
 
     /// That they are promised to fit in.
@@ -106,6 +123,14 @@ public:
     }
 
 private:
+    void check_found(const std::vector<std::vector<Alignment>>& expected, const Scores& scores, Span span) const {
+        for (std::size_t t = 0; t < targets_.size(); ++t) {
+            for (std::size_t q = 0; q < queries_[t].size(); ++q) {
+                require_equal(found_[t][q], expected[t][q], queries_[t][q], targets_[t], scores, span);
+            }
+        }
+    }
+
     std::vector<std::string> targets_;
     std::vector<std::vector<std::string>> queries_;
     std::vector<std::vector<std::string_view>> views_;
