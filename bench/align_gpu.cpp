@@ -7,6 +7,8 @@
 // with the instructions of the inner loop (bench/sass_count.py counts them) if no column, thread or cycle were idle.
 //
 //     spillway-bench-align-gpu [--multiprocessors 132] [--mhz 1980] [--seconds 1] [--seed N]
+//     spillway-bench-align-gpu --host 150      what one thread of the host costs a pair of 150 x 400, packing and
+//                                              unpacking, beside one core that aligns it; no GPU needed
 //
 // Exit 1 on a wrong alignment. Where there is no GPU the same kernels run in lockstep on the host, and it says so.
 #include <spillway/align.hpp>
@@ -32,6 +34,14 @@ using Clock = std::chrono::steady_clock;
 struct Options {
     double multiprocessors = 132, mhz = 1980, seconds = 1;
     std::uint64_t seed = std::random_device{}();
+    std::size_t host = 0; // bases of a read: measure the host's part alone
+};
+
+/// Each base is wrong with probability `errors`, `gaps` of these in the length; and so many in a thousand reads have a
+/// gap of 1 to 10 bases besides.
+struct Noise {
+    double errors = 0.005, gaps = 0;
+    std::size_t long_gaps = 100;
 };
 
 /// Instructions of the integer pipe for a cell of a word, of sm_90, and pairs in a word.
@@ -62,25 +72,32 @@ struct Data {
     std::size_t pairs = 0, bytes = DeviceAligner::header_bytes();
 };
 
-/// Reads with 0.5% errors, and a gap of 1 to 10 bases in one of ten.
-std::string read_of(std::mt19937_64& random, std::string_view haplotype, std::size_t size) {
+std::string read_of(std::mt19937_64& random, std::string_view haplotype, std::size_t size, const Noise& noise) {
     const auto under = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
-    std::string read(haplotype.substr(under(haplotype.size() - size - 10), size + 10));
-    for (char& base : read) {
-        if (under(200) == 0) base = "ACGT"[under(4)];
+    const auto happens = [&](double probability) { return std::generate_canonical<double, 32>(random) < probability; };
+    std::string read;
+    for (const char base : haplotype.substr(under(haplotype.size() - size - 20), size + 20)) {
+        if (!happens(noise.errors)) {
+            read += base;
+        } else if (!happens(noise.gaps)) {
+            read += "ACGT"[under(4)];
+        } else if (under(2) == 0) {
+            read += {base, "ACGT"[under(4)]};
+        }
     }
-    if (under(10) == 0) read.erase(under(size), 1 + under(10));
-    read.resize(size);
+    if (under(1000) < noise.long_gaps) read.erase(under(size), 1 + under(10));
+    read.resize(size, 'A');
     return read;
 }
 
-Data make(std::mt19937_64& random, const Work& work, std::size_t haplotypes) {
+Data make(std::mt19937_64& random, const Work& work, std::size_t haplotypes, const Noise& noise = {}) {
     Data data;
     for (std::size_t h = 0; h < haplotypes; ++h) {
         std::string haplotype;
         for (std::size_t i = 0; i < work.haplotype; ++i) haplotype += "ACGT"[random() % 4];
         auto& texts = data.texts.emplace_back();
-        for (std::size_t r = 0; r < reads_a_haplotype; ++r) texts.push_back(read_of(random, haplotype, work.read));
+        for (std::size_t r = 0; r < reads_a_haplotype; ++r)
+            texts.push_back(read_of(random, haplotype, work.read, noise));
         data.haplotypes.push_back(std::move(haplotype));
     }
     for (std::size_t h = 0; h < haplotypes; ++h) {
@@ -201,6 +218,73 @@ bool measure(Device& device, bool gpu, const Work& work, Span span, const Option
     return errors == 0;
 }
 
+/// Does nothing but count what would go over the bus.
+class CountingStream final : public Stream {
+public:
+    std::size_t in = 0, out = 0;
+
+    void copy_in(Staging&, std::size_t, std::size_t bytes) override { in += bytes; }
+    void run(std::size_t, Kernel) override {}
+    void copy_out(Staging&, std::size_t, std::size_t bytes) override { out += bytes; }
+    void synchronise() override {}
+    [[nodiscard]] bool done() override { return true; }
+    [[nodiscard]] DeviceTimes take_times() override { return {}; }
+};
+
+/// Prints what one thread costs a pair; false on a wrong alignment.
+bool measure_host(std::size_t read, const Options& options, std::mt19937_64& random) {
+    std::printf("one thread, %zu x 400 query, %zu reads a haplotype; nanoseconds a pair; the least of several runs\n\n",
+                read, reads_a_haplotype);
+    std::printf("%-9s %7s %7s %8s %8s %10s %10s %12s %10s %8s\n", "errors", "gaps", "pack", "unpack", "align()",
+                "align()/", "TCUPS of", "threads for", "bytes", "bytes");
+    std::printf("%-9s %7s %7s %8s %8s %10s %10s %12s %10s %8s\n", "a base", "reads", "", "", "1 core", "both",
+                "1 thread", "1 TCUPS", "in", "out");
+    bool right = true;
+    for (const double errors : {0.002, 0.01}) {
+        const Work work{packed_20, read, 400, {}};
+        Data data = make(random, work, 120, {.errors = errors, .gaps = 0.1, .long_gaps = 0});
+        const DeviceAligner aligner(work.scores, Span::query);
+        HostDevice device({.asynchronous = false});
+        Lane lane(device, data.bytes);
+        CountingStream bus;
+        aligner.pack(data.tasks, *lane.staging);
+        aligner.launch(*lane.staging, bus);
+        aligner.launch(*lane.staging, *lane.stream);
+        const auto pairs = static_cast<double>(data.pairs);
+        // Of what runs beside this only delays can come, so the least is nearest.
+        const auto nanoseconds = [&](auto does) {
+            double least = 1e18;
+            const auto begin = Clock::now();
+            do {
+                const auto start = Clock::now();
+                does();
+                least = std::min(least, seconds_since(start));
+            } while (seconds_since(begin) < options.seconds);
+            return 1e9 * least / pairs;
+        };
+        const double unpack = nanoseconds([&] { aligner.unpack(*lane.staging, data.tasks); });
+        const std::size_t errors_found = wrong(data, work.scores, Span::query);
+        right = right && errors_found == 0;
+        std::size_t gaps = 0;
+        for (const auto& found : data.found) {
+            for (const Alignment& each : found) gaps += each.cigar.size() > 1;
+        }
+        const double pack = nanoseconds([&] { aligner.pack(data.tasks, *lane.staging); });
+        std::vector<Alignment> found(reads_a_haplotype);
+        const double core = nanoseconds([&] {
+            for (std::size_t h = 0; h < data.haplotypes.size(); ++h) {
+                align(data.reads[h], data.haplotypes[h], work.scores, Span::query, found);
+            }
+        });
+        const double cells = static_cast<double>(read) * 400;
+        std::printf("%8.1f%% %6.1f%% %7.0f %8.0f %8.0f %10.1f %10.3f %12.1f %10.0f %8.0f%s\n", 100 * errors,
+                    100 * static_cast<double>(gaps) / pairs, pack, unpack, core, core / (pack + unpack),
+                    cells / (pack + unpack) / 1e3, (pack + unpack) / (cells / 1e3), static_cast<double>(bus.in) / pairs,
+                    static_cast<double>(bus.out) / pairs, errors_found > 0 ? "  <- WRONG" : "");
+    }
+    return right;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -211,6 +295,11 @@ int main(int argc, char** argv) {
         if (name == "--mhz") options.mhz = std::atof(argv[i + 1]);
         if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
         if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
+        if (name == "--host") options.host = std::strtoull(argv[i + 1], nullptr, 10);
+    }
+    if (options.host > 0 && options.host <= 350) {
+        std::mt19937_64 random(options.seed);
+        return measure_host(options.host, options, random) ? 0 : 1;
     }
     const CudaDevices found = cuda_devices();
     const bool gpu = !found.devices.empty();
