@@ -3,18 +3,18 @@
 //     Router router(options);
 //     std::size_t cells = router.cells_device_may_take(waiting);
 //     Choice choice = router.decide({.now = now, .busy = load.value(), .batch_cells = cells, ...});
-//     if (choice.side == Side::device) {
-//         try {
+//     if (choice.side == Side::device) try {
 //             ... pack, launch, synchronise, unpack ...
-//             router.record_device(cells, cost);
-//             router.device_ok();
+//             router.record_device(cells, cost), router.device_ok();
 //         } catch (const DeviceError& error) {
 //             router.device_failed(error.fault(), now);          // and the same batch goes to the CPU
 //         }
-//     }
 //
 // Guarantee: decisions depend on what is passed in alone: no clock, no threads, no random numbers. A device changes
-// sides at most once in `hold` decisions. Mechanism: a load threshold says when the CPU suffices; above it a cost
+// sides at most once in `hold` decisions. Seen from outside there is one exception: within the hold of a switch to it a
+// device may be refused, once, near the end of known work (last_cells), and is given nothing for the rest of the hold.
+// So of any `hold` decisions up to two change who takes batches, and of n up to n / hold + 2; trials, explorations and
+// what a failing device causes not counted. Mechanism: a load threshold says when the CPU suffices; above it a cost
 // model, fed by measured batches, says whether the device would be done before the CPUs were done with all known work.
 //
 // Thread safety: decide(), device_ok() and device_failed() of one device from one thread at a time (its feeder);
@@ -22,16 +22,14 @@
 #pragma once
 
 #include "spillway/device.hpp"
+#include "spillway/routing.hpp"
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <vector>
 
 namespace spillway {
@@ -70,33 +68,10 @@ struct Load {
 
 enum class Side : std::uint8_t { cpu, device };
 
-enum class Why : std::uint8_t {
-    off,         ///< No device is to be used.
-    down,        ///< The device is down.
-    unknown,     ///< There is no measurement to decide by.
-    low_load,    ///< The CPU does it alone.
-    kept,        ///< The side stays as it is.
-    switched,    ///< The other side has become cheaper.
-    last_cells,  ///< The CPUs would be done with all that remains before the device would be with this batch, and the
-                 ///< last switch still holds: the rest of the hold is spent on the CPU.
-    trial,       ///< One of the first batches of this size, to measure the device.
-    exploration, ///< One that may be dearer, to see whether the measurements still hold.
-    half_open,   ///< To see whether a device that was down works again.
-};
-inline constexpr std::size_t whys = 10;
-/// "low load".
-[[nodiscard]] std::string_view to_string(Why why) noexcept;
-
 struct Choice {
     Side side = Side::cpu;
     Why why = Why::off;
     friend bool operator==(const Choice&, const Choice&) = default;
-};
-
-/// Where one batch's time on a device went.
-struct DeviceCost {
-    std::chrono::nanoseconds pack{0}, copy{0}, run{0}, unpack{0};
-    [[nodiscard]] std::chrono::nanoseconds total() const noexcept { return pack + copy + run + unpack; }
 };
 
 /// What lies before a stage, for those who share it out.
@@ -106,36 +81,6 @@ struct Waiting {
                              ///< staging of all devices, in use or not.
     std::size_t idle_workers = 0; ///< That have nothing else to do.
 };
-
-/// A measured rate: the mean cost of one cell in batches of [2^log2_cells, 2^(log2_cells + 1)) cells.
-struct MeasuredRate {
-    std::uint32_t log2_cells = 0;
-    std::uint32_t samples = 0;
-    double nanoseconds_a_cell = 0; ///< CPU: of one worker. Device: pack to unpack.
-};
-
-struct DeviceReport {
-    std::uint64_t decisions = 0;
-    std::array<std::uint64_t, whys> by_why{}; ///< By Why.
-    std::uint64_t to_device = 0;              ///< Decisions whose side was the device.
-    std::uint64_t switches = 0;
-    std::array<std::uint64_t, device_faults> failures{}; ///< By DeviceFault.
-    std::uint64_t times_down = 0;
-    std::uint64_t batches = 0; ///< Done.
-    std::uint64_t cells = 0;   ///< Done.
-    DeviceCost spent;          ///< In all batches done.
-    bool down = false;
-    std::vector<MeasuredRate> rates;
-};
-
-struct RouterReport {
-    std::uint64_t cpu_batches = 0;
-    std::uint64_t cpu_cells = 0;
-    std::vector<MeasuredRate> cpu_rates;
-    std::vector<DeviceReport> devices;
-};
-/// A few lines of text, for a log.
-[[nodiscard]] std::string to_string(const RouterReport& report);
 
 /// Busy over allowed workers, averaged over about 100 ms by time. update(): one thread at a time; value(): any.
 class LoadAverage {

@@ -5,6 +5,8 @@
 //               << to_string(report);
 #pragma once
 
+#include "spillway/routing.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -22,6 +24,7 @@ struct StageReport {
     std::uint64_t device_batches = 0;
     std::uint64_t device_failures = 0; ///< Batches that went to the CPUs instead or, where routed by key, were retried.
     std::uint64_t switches = 0;        ///< Between the sides.
+    RouterReport routing;              ///< Routed by load, with a device: how, and what was measured. Else empty.
     double seconds = 0; ///< CPU-side time inside, all workers together. Sampled where candidates are cheap.
 };
 

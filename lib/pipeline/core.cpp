@@ -473,7 +473,8 @@ Report Core::finish() {
         report_.stages[i].name = plan_.stages[i]->name;
         report_.stages[i].by_key = plan_.stages[i]->by_key;
         if (routers_[i] == nullptr) continue;
-        const RouterReport routing = routers_[i]->report();
+        RouterReport& routing = report_.stages[i].routing;
+        routing = routers_[i]->report();
         report_.stages[i].cpu_cells = routing.cpu_cells;
         for (const DeviceReport& device : routing.devices) {
             report_.stages[i].device_cells += device.cells;

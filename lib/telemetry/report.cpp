@@ -27,6 +27,13 @@ std::string to_string(const Report& report) {
                     " failed), %" PRIu64 " switches%s\n",
                     "", stage.cpu_cells, stage.device_cells, stage.device_batches, stage.device_failures,
                     stage.switches, stage.by_key ? "; routed by key" : "");
+        if (stage.by_key) continue;
+        const std::string routing = to_string(stage.routing);
+        for (std::size_t begin = 0; begin < routing.size();) {
+            const std::size_t end = routing.find('\n', begin) + 1;
+            text += "    " + routing.substr(begin, end - begin);
+            begin = end;
+        }
     }
     return text;
 }

@@ -31,6 +31,7 @@ BELOW = {
 ROOM_OF_HEADER = {
     **dict.fromkeys(["aggregate", "candidate", "codec", "device", "error", "generator", "stage"], "base"),
     "profile": "hts",
+    "routing": "telemetry",
     "journal": "spill",
     **dict.fromkeys(["device_form", "options", "pending", "resources", "run", "typed"], "pipeline"),
 }

@@ -540,10 +540,9 @@ TEST_CASE("the report names what was measured and why") {
     put_on_device(router, 10us, 3);
     router.device_failed(DeviceFault::launch_failed, 0ns);
     const std::string text = to_string(router.report());
-    CHECK(text.find("CPU: 1000 cells in 10 batches") != std::string::npos);
-    CHECK(text.find("1000 cells in 10 batches; pack 0.000") != std::string::npos);
-    CHECK(text.find("4 decisions, 4 for the device, 1 switches, 0 times down") != std::string::npos);
-    CHECK(text.find("failures, launch failed: 1") != std::string::npos);
-    CHECK(text.find("batches of 2^6 cells: 1000 ns a cell, 10 samples") != std::string::npos);
-    CHECK(text.find("batches of 2^6 cells: 100 ns a cell, 10 samples") != std::string::npos);
+    CHECK(text.find("CPU: 1000 cells (50.0%) in 10 batches; cells a second: 1e+06 in 2^6 (10)\n") != std::string::npos);
+    CHECK(text.find("device 0: 1000 cells (50.0%) in 10 batches; pack 0.000, copy 0.000, run 0.000, unpack 0.000 s; "
+                    "cells a second: 1e+07 in 2^6 (10)\n") != std::string::npos);
+    CHECK(text.find("4 decisions, 4 for it (") != std::string::npos);
+    CHECK(text.find("1 switches, 0 times down; failures: launch failed 1\n") != std::string::npos);
 }
