@@ -343,7 +343,7 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     if (what.kind == Kind::batch && routers_[stage] != nullptr) {
         // While devices take batches, what their staging holds is theirs.
         const Waiting waiting{.cells = point.queued_cells(),
-                              .staging = feeders_.size() * Feeder::lanes_a_device * full,
+                              .staging = point.staging_cells.load(std::memory_order_relaxed),
                               .idle_workers = workers_.idle()};
         full = std::min(full, routers_[stage]->cells_worker_may_take(waiting, partial));
         if (full == 0) return false;

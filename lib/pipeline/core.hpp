@@ -42,10 +42,12 @@ struct StagePoint {
     Turnstile<> turnstile;                                       ///< limit: workers inside.
     std::atomic<std::uint64_t> nanoseconds{0}; ///< Moving average: one candidate, from here to where it is put down.
     EventCount<> device_work;                  ///< Feeders that have nothing to take.
-    std::unique_ptr<SpillChoice> choice;       ///< Where its results can be made again.
-    std::size_t gather = 0; ///< fan_out: the stage that its children end at, where they are gathered.
-    bool forks = false;     ///< Whether a candidate that comes here is queued rather than carried on.
-    bool fed = false;       ///< Whether feeders take from the queue.
+    /// Routed: cells that all staging of its feeders holds. Each adds what its own becomes; read on its own.
+    std::atomic<std::size_t> staging_cells{0};
+    std::unique_ptr<SpillChoice> choice; ///< Where its results can be made again.
+    std::size_t gather = 0;              ///< fan_out: the stage that its children end at, where they are gathered.
+    bool forks = false;                  ///< Whether a candidate that comes here is queued rather than carried on.
+    bool fed = false;                    ///< Whether feeders take from the queue.
 
     /// Hints that workers may take.
     [[nodiscard]] std::int64_t backlog() const noexcept { return queue.backlog() + given_back.backlog(); }

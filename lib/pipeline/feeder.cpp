@@ -55,6 +55,7 @@ void Feeder::run() {
     try {
         // Before the first batch wants it: pinned memory takes longer to get than a batch takes to do.
         static_cast<void>(make_lanes());
+        tell_staging();
         while (!core_.over()) {
             if (!step(seat)) wait();
         }
@@ -85,6 +86,7 @@ void Feeder::wait() {
 
 bool Feeder::step(SeatState& seat) {
     const bool begun = begin(seat);
+    tell_staging();
     Lane* oldest = nullptr;
     bool free = false;
     for (const std::unique_ptr<Lane>& lane : lanes_) {
@@ -272,6 +274,14 @@ std::size_t Feeder::staging_cells() const {
     if (lanes_.empty() || bytes_a_cell_ <= 0) return stage.batch_cells;
     const double cells = static_cast<double>(lanes_.front()->staging->size()) / bytes_a_cell_;
     return std::max(stage.batch_cells, static_cast<std::size_t>(cells));
+}
+
+/// The stage's workers go by what all its feeders have.
+void Feeder::tell_staging() {
+    const std::size_t cells = lanes_.size() * staging_cells();
+    if (cells == told_staging_) return;
+    core_.points_[stage_].staging_cells.fetch_add(cells - told_staging_, std::memory_order_relaxed); // modulo 2^64
+    told_staging_ = cells;
 }
 
 /// The lane's candidates are as they were: the CPUs do them or, where they are batched by key, this device again.

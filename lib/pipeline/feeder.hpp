@@ -55,6 +55,7 @@ private:
     void failed(const DeviceError& error);
     bool make_lanes();
     [[nodiscard]] std::size_t staging_cells() const;
+    void tell_staging();
 
     Core& core_;
     std::size_t stage_, number_;
@@ -63,7 +64,8 @@ private:
     std::vector<std::unique_ptr<Lane>> lanes_;
     LoadAverage load_;
     std::uint64_t launches_ = 0;
-    double bytes_a_cell_ = 0; // of the last batch packed
+    double bytes_a_cell_ = 0;      // of the last batch packed
+    std::size_t told_staging_ = 0; // cells of all lanes that the stage counts
     bool lost_ = false;
     std::uint32_t failures_in_a_row_ = 0, retries_; // where it is routed by key
     std::chrono::nanoseconds retry_;
