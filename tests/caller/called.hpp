@@ -4,7 +4,7 @@
 //     genome.write(directory)}); CHECK(texts(called.records) == std::vector<std::string>{"c1:500 T>C 0/1"});
 #pragma once
 
-#include "hts/temporary_directory.hpp"
+#include "temporary_directory.hpp"
 
 #include "calling.hpp"
 

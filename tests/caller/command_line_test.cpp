@@ -1,7 +1,7 @@
 #include "options.hpp"
 
 #include "hts/sam_builder.hpp"
-#include "hts/temporary_directory.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

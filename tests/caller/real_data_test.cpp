@@ -1,6 +1,6 @@
 // NA12878 against GIAB's truth, where the data are at hand.
-#include "hts/temporary_directory.hpp"
 #include "shared_data.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

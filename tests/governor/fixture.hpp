@@ -1,32 +1,24 @@
 // A made-up /proc and /sys in a directory of its own.
 #pragma once
 
+#include "temporary_directory.hpp"
+
 #include <catch2/catch.hpp>
 
 #include <filesystem>
 #include <fstream>
 #include <string>
 
-#include <stdlib.h>
 #include <unistd.h>
 
 namespace spillway::test {
 
 class Machine {
 public:
-    Machine() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "spillway-machine-XXXXXX").string();
-        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-        root_ = pattern;
-    }
-    ~Machine() { std::filesystem::remove_all(root_); }
-    Machine(const Machine&) = delete;
-    Machine& operator=(const Machine&) = delete;
-
-    [[nodiscard]] std::string root() const { return root_.string(); }
+    [[nodiscard]] std::string root() const { return directory_.path().string(); }
 
     Machine& file(const std::string& path, const std::string& text) {
-        const auto full = root_ / path.substr(1);
+        const auto full = directory_.path() / path.substr(1);
         std::filesystem::create_directories(full.parent_path());
         std::ofstream(full) << text;
         return *this;
@@ -58,7 +50,7 @@ public:
     }
 
 private:
-    std::filesystem::path root_;
+    TemporaryDirectory directory_;
 };
 
 } // namespace spillway::test

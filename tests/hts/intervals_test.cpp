@@ -1,6 +1,6 @@
 #include "hts/expect_error.hpp"
-#include "hts/temporary_directory.hpp"
 #include "spillway/hts.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -12,7 +12,7 @@
 // Positions are 1-based, as in SAM and VCF.
 #pragma once
 
-#include "hts/temporary_directory.hpp"
+#include "temporary_directory.hpp"
 
 #include <cstdint>
 #include <string>

@@ -1,6 +1,6 @@
 #include "hts/handles.hpp"
 #include "hts/read_collector.hpp"
-#include "hts/temporary_directory.hpp"
+#include "temporary_directory.hpp"
 
 #include "files.hpp"
 #include "haplotype.hpp"

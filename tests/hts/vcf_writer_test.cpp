@@ -1,7 +1,7 @@
 #include "hts/expect_error.hpp"
 #include "hts/handles.hpp"
-#include "hts/temporary_directory.hpp"
 #include "spillway/hts.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -2,6 +2,7 @@
 // definitions stand before the C library's, for all code in the process; a call counts if it comes from this
 // executable's text.
 #include "spillway/pipeline.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -151,8 +152,7 @@ TEST_CASE("the count of locks sees a lock, a condition variable, a shared lock a
 }
 
 TEST_CASE("from source to sink our code calls no mutex and no condition variable") {
-    std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
-    const std::string scratch = ::mkdtemp(pattern.data());
+    const spillway::test::TemporaryDirectory scratch;
     std::size_t emitted = 0;
     std::atomic<int> workers{0};
     resources<int> things(2, [] { return 1; });
@@ -190,10 +190,9 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
                    });
     calls = 0;
     Pool pool({.min_threads = 3, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
-    const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch, .allow_tmpfs = true}});
+    const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
     counting = false;
     CHECK(emitted == 4000);
     CHECK(report.spilled > 0);
     CHECK(calls == 0);
-    std::filesystem::remove_all(scratch);
 }

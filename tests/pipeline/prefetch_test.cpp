@@ -1,6 +1,6 @@
 #include "spillway/pipeline.hpp"
 
-#include "hts/temporary_directory.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,5 @@
 #include "spillway/pipeline.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -60,8 +61,7 @@ std::vector<std::uint64_t> oracle(const Shape& shape) {
 
 TEST_CASE("random pipelines give what one thread without a scheduler gives") {
     std::mt19937_64 random(20240607);
-    std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
-    const std::string scratch = ::mkdtemp(pattern.data());
+    const spillway::test::TemporaryDirectory scratch;
     std::uint64_t spilled = 0;
     for (int round = 0; round < 40; ++round) {
         Shape shape{};
@@ -96,12 +96,11 @@ TEST_CASE("random pipelines give what one thread without a scheduler gives") {
                        .map("sum", [](const Work& work) { return work.value + work.ballast.size(); })
                        .in_order("collect", [&](std::uint64_t x) { results.push_back(x); });
         Pool pool({.max_threads = shape.threads, .memory = {.memory = shape.memory, .watch_process = false}});
-        const Report report =
-            run.run(pool, {.open_items = shape.open, .spill = SpillOptions{.directory = scratch, .allow_tmpfs = true}});
+        const Report report = run.run(
+            pool, {.open_items = shape.open, .spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
         spilled += report.spilled;
         REQUIRE(results == oracle(shape));
     }
-    CHECK(std::filesystem::is_empty(scratch));
-    std::filesystem::remove_all(scratch);
+    CHECK(std::filesystem::is_empty(scratch.path()));
     CHECK(spilled > 0); // else the small budgets were not small
 }

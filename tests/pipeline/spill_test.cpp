@@ -1,4 +1,5 @@
 #include "spillway/pipeline.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -9,17 +10,9 @@
 #include <vector>
 
 using namespace spillway;
+using spillway::test::TemporaryDirectory;
 
 namespace {
-
-struct Scratch {
-    Scratch() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
-        path = ::mkdtemp(pattern.data());
-    }
-    ~Scratch() { std::filesystem::remove_all(path); }
-    std::string path;
-};
 
 struct Tensor {
     int number = 0;
@@ -46,7 +39,7 @@ Report small_run(Pipeline<T>& run, std::uint64_t memory, const std::string& dire
 } // namespace
 
 TEST_CASE("under a small budget payloads before a slow stage go to disk, come back whole, and leave nothing behind") {
-    const Scratch scratch;
+    const TemporaryDirectory scratch;
     std::vector<int> results;
     std::atomic<bool> damaged{false};
     auto run = pipeline<int>("spilling")
@@ -60,17 +53,17 @@ TEST_CASE("under a small budget payloads before a slow stage go to disk, come ba
                    .limit(1)
                    .map("result", [](const Tensor& t) { return t.number; })
                    .in_order("collect", [&](int x) { results.push_back(x); });
-    const Report report = small_run(run, 4_MiB, scratch.path);
+    const Report report = small_run(run, 4_MiB, scratch.path());
     CHECK_FALSE(damaged);
     REQUIRE(results.size() == 2000);
     for (int i = 0; i < 2000; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == i);
     CHECK(report.spilled > 0);
     CHECK(report.restored == report.spilled);
-    CHECK(std::filesystem::is_empty(scratch.path));
+    CHECK(std::filesystem::is_empty(scratch.path()));
 }
 
 TEST_CASE("parked results behind a straggler go to disk and come out in order") {
-    const Scratch scratch;
+    const TemporaryDirectory scratch;
     std::vector<int> results;
     std::atomic<int> made{0};
     auto run = pipeline<int>("parked")
@@ -86,7 +79,7 @@ TEST_CASE("parked results behind a straggler go to disk and come out in order") 
                             return tensor(x, 20000);
                         })
                    .in_order("collect", [&](const Tensor& t) { results.push_back(right(t) ? t.number : -1); });
-    const Report report = small_run(run, 4_MiB, scratch.path);
+    const Report report = small_run(run, 4_MiB, scratch.path());
     REQUIRE(results.size() == 1000);
     for (int i = 0; i < 1000; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == i);
     CHECK(report.spilled > 100);
@@ -110,7 +103,7 @@ TEST_CASE("without a disk sources are held back instead, and the run ends the sa
 }
 
 TEST_CASE("families spill with their children, and a child that comes back finds its parent") {
-    const Scratch scratch;
+    const TemporaryDirectory scratch;
     struct Child {
         int number = 0;
         std::vector<std::uint8_t> payload;
@@ -137,7 +130,7 @@ TEST_CASE("families spill with their children, and a child that comes back finds
             .limit(1)
             .map("number", [](const Child& child) { return child.parent->number * 10 + child.number; })
             .in_order("collect", [&](int x) { results.push_back(x); });
-    const Report report = small_run(run, 3_MiB, scratch.path);
+    const Report report = small_run(run, 3_MiB, scratch.path());
     CHECK_FALSE(wrong);
     REQUIRE(results.size() == 2400);
     for (int i = 0; i < 2400; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == (i / 8) * 10 + i % 8);
@@ -145,7 +138,7 @@ TEST_CASE("families spill with their children, and a child that comes back finds
 }
 
 TEST_CASE("a gather of children that went to disk gets them all back") {
-    const Scratch scratch;
+    const TemporaryDirectory scratch;
     std::vector<std::size_t> results;
     std::atomic<Handle<int>*> going{nullptr};
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
@@ -174,7 +167,7 @@ TEST_CASE("a gather of children that went to disk gets them all back") {
                          })
             .in_order("collect", [&](std::size_t x) { results.push_back(x); });
     Pool pool({.max_threads = 3, .memory = {.memory = 4_MiB, .watch_process = false}});
-    auto handle = run.start(pool, {.spill = SpillOptions{.directory = scratch.path, .allow_tmpfs = true}});
+    auto handle = run.start(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
     going = &handle;
     const Report report = handle.wait();
     REQUIRE(results.size() == 60);
@@ -211,8 +204,8 @@ TEST_CASE("with a budget that everything exceeds the head still gets through, fa
                    .fan_out("again", [](const int& x) { return std::vector<Tensor>(30, tensor(x, 30000)); })
                    .in_order("collect", [&](const Tensor& t) { results.push_back(t.number); });
     const std::string directory = GENERATE(as<std::string>{}, "", "disk");
-    const Scratch scratch;
-    static_cast<void>(small_run(run, 420_KiB, directory.empty() ? "" : scratch.path)); // about the floor
+    const TemporaryDirectory scratch;
+    static_cast<void>(small_run(run, 420_KiB, directory.empty() ? "" : scratch.path())); // about the floor
     REQUIRE(results.size() == 1200);
     for (int i = 0; i < 1200; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == (i / 30) * 100 + 40);
 }
@@ -237,7 +230,7 @@ TEST_CASE("a budget that the tables do not fit in is refused, with the least tha
 }
 
 TEST_CASE("a payload in its own memory comes back from disk into its own memory") {
-    const Scratch scratch;
+    const TemporaryDirectory scratch;
     struct Reads {
         std::pmr::vector<std::uint8_t> bases;
     };
@@ -260,7 +253,7 @@ TEST_CASE("a payload in its own memory comes back from disk into its own memory"
                    .limit(1)
                    .map("size", [](const Reads& reads) { return reads.bases.size(); })
                    .in_order("collect", [&](std::size_t n) { results.push_back(n); });
-    const Report report = small_run(run, 8_MiB, scratch.path);
+    const Report report = small_run(run, 8_MiB, scratch.path());
     CHECK(results.size() == 600);
     CHECK(report.spilled > 0);
     CHECK(wrong == 0);

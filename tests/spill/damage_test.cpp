@@ -1,10 +1,10 @@
 // Segments and journals that were cut, flipped and overwritten: what is read is what was written, or an error.
 #include "faulty_files.hpp"
-#include "hts/temporary_directory.hpp"
 #include "memory_file.hpp"
 #include "spill/journal_file.hpp"
 #include "spill/store.hpp"
 #include "spillway/error.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

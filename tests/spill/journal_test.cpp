@@ -1,11 +1,11 @@
 // The journal: what is resumed, what is refused, and what survives a disk that fails or loses power.
 #include "faulty_files.hpp"
 #include "hts/expect_error.hpp"
-#include "hts/temporary_directory.hpp"
 #include "memory_file.hpp"
 #include "spill/journal_file.hpp"
 #include "spill/run_journal.hpp"
 #include "spillway/pipeline.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -5,6 +5,7 @@
 #include "spill/segment.hpp"
 #include "spill/store.hpp"
 #include "spillway/error.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -16,29 +17,17 @@
 
 namespace spillway::test {
 
-/// A directory of its own for a test, gone with it.
-class ScratchDirectory {
+/// A directory to spill to.
+class ScratchDirectory : public TemporaryDirectory {
 public:
-    ScratchDirectory() {
-        std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
-        REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-        path_ = pattern;
-    }
-    ~ScratchDirectory() { std::filesystem::remove_all(path_); }
-    ScratchDirectory(const ScratchDirectory&) = delete;
-    ScratchDirectory& operator=(const ScratchDirectory&) = delete;
-
-    [[nodiscard]] std::string path() const { return path_.string(); }
-    [[nodiscard]] bool empty() const { return std::filesystem::is_empty(path_); }
+    [[nodiscard]] std::string path() const { return TemporaryDirectory::path().string(); }
+    [[nodiscard]] bool empty() const { return std::filesystem::is_empty(path()); }
     [[nodiscard]] SpillOptions options() const {
         SpillOptions options;
         options.directory = path();
         options.allow_tmpfs = true; // Wherever the tests' temporary directory lies.
         return options;
     }
-
-private:
-    std::filesystem::path path_;
 };
 
 using Bytes = std::vector<std::byte>;
