@@ -20,6 +20,10 @@ constexpr std::array<int, 3> safe_cram = {1, 21, 1};
 /// work.
 constexpr std::int64_t shortest_span = 25 * 2 * window_reach;
 
+/// A small genome is cut into so many spans, if that does not make them much shorter than the profile's: each thread
+/// has some then, and a killed run has lost few of them.
+constexpr std::int64_t many_spans = 256, most_shortened = 4;
+
 bool older_than(const std::string& version, const std::array<int, 3>& wanted) {
     std::array<int, 3> parts{};
     std::size_t at = 0;
@@ -97,13 +101,17 @@ std::vector<Task> Inputs::tasks() const {
     if (wanted_.empty()) return {};
     if (!file_->has_index()) return {Task{true, {}}};
     std::vector<Interval> windows;
+    std::int64_t bases = 0;
     for (const Interval& interval : wanted_) {
         const auto size = file_->contigs()[static_cast<std::size_t>(interval.contig)].length;
         windows.push_back({interval.contig, std::max<std::int64_t>(0, interval.begin - longest_window - calls_after),
                            std::min(size, interval.end + calls_before)});
+        bases += interval.end - interval.begin;
     }
-    const std::int64_t length =
-        options_.region_length > 0 ? options_.region_length : spillway::hts::first_guess(profile_).span;
+    const std::int64_t guess = spillway::hts::first_guess(profile_).span;
+    const std::int64_t length = options_.region_length > 0
+                                    ? options_.region_length
+                                    : std::clamp(bases / many_spans, guess / most_shortened, guess);
     std::vector<Task> tasks;
     const auto spans = spillway::hts::decode_spans(*file_, spillway::hts::merged(std::move(windows)),
                                                    {.length = std::max(length, shortest_span), .margin = window_reach});

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -19,6 +20,9 @@ namespace spillway {
 namespace {
 
 constexpr const char* resuming = "resuming";
+
+/// What is written survives the process, and what is synced a power cut, too: writing is cheap, so a kill costs less.
+constexpr std::chrono::milliseconds write_period{20};
 
 std::string checked_text(const std::vector<Fingerprint>& fingerprint) {
     std::string text = text_of(fingerprint);
@@ -134,6 +138,7 @@ int RunJournal::begin_file() {
     iovec piece{header.data(), header.size()};
     if (const int error = write_all(directory_.files(), file_.descriptor(), std::span(&piece, 1), 0)) return error;
     end_ = header.size();
+    written_ = 0;
     distrusted_ = false;
     return 0;
 }
@@ -175,36 +180,47 @@ void RunJournal::take_handed_over() {
     }
 }
 
-bool RunJournal::commit() {
+bool RunJournal::failed(int error) noexcept {
+    failed_commits_.fetch_add(1, std::memory_order_relaxed);
+    last_error_.store(error, std::memory_order_relaxed);
+    return false;
+}
+
+bool RunJournal::write() {
     if (waiting_.empty()) return true;
-    const auto failed = [&](int error) {
-        failed_commits_.fetch_add(1, std::memory_order_relaxed);
-        last_error_.store(error, std::memory_order_relaxed);
-        return false;
-    };
     if (file_.descriptor() < 0 || distrusted_) {
         distrusted_ = true; // Until the new file is whole, should it not become so.
         if (const int error = begin_file()) return failed(error);
     }
-    std::uint64_t records = 0, bytes = 0;
-    // Again from the same place after a failure: what it left there is written over.
-    for (const std::unique_ptr<JournalGroup>& group : waiting_) {
-        iovec piece{group->bytes_.data(), group->bytes_.size()};
-        if (const int error = write_all(directory_.files(), file_.descriptor(), std::span(&piece, 1), end_ + bytes))
+    for (; written_ != waiting_.size(); ++written_) {
+        std::vector<std::byte>& bytes = waiting_[written_]->bytes_;
+        iovec piece{bytes.data(), bytes.size()};
+        // Again to the same place after a failure: what it left there is written over.
+        if (const int error = write_all(directory_.files(), file_.descriptor(), std::span(&piece, 1), end_))
             return failed(error);
-        records += group->records_;
-        bytes += group->bytes_.size();
+        end_ += bytes.size();
     }
+    return true;
+}
+
+bool RunJournal::commit() {
+    if (waiting_.empty()) return true;
+    if (!write()) return false;
     const int synced = uninterrupted([&] { return directory_.files().sync(file_.descriptor(), true); });
     if (synced < 0) {
         distrusted_ = true;
         return failed(-synced);
     }
-    end_ += bytes;
+    std::uint64_t records = 0, bytes = 0;
+    for (const std::unique_ptr<JournalGroup>& group : waiting_) {
+        records += group->records_;
+        bytes += group->bytes_.size();
+    }
     records_.fetch_add(records, std::memory_order_relaxed);
     bytes_.fetch_add(bytes, std::memory_order_relaxed);
     commits_.fetch_add(1, std::memory_order_relaxed);
     waiting_.clear();
+    written_ = 0;
     bytes_waiting_.fetch_sub(bytes, std::memory_order_relaxed);
     return true;
 }
@@ -219,22 +235,30 @@ void RunJournal::give_up(int error) {
     }
 }
 
-bool RunJournal::sleep() noexcept {
+bool RunJournal::sleep(std::chrono::milliseconds period) noexcept {
     pollfd wake{wake_.descriptor(), POLLIN, 0};
-    return ::poll(&wake, 1, static_cast<int>(options_.commit_period.count())) <= 0;
+    return ::poll(&wake, 1, static_cast<int>(period.count())) <= 0;
 }
 
 void RunJournal::write_until_stopped() noexcept {
     try {
+        bool done = true;
+        auto synced = std::chrono::steady_clock::now();
         for (bool more = true; more;) {
-            more = sleep();
+            more = sleep(done ? std::min(write_period, options_.commit_period) : options_.commit_period);
             take_handed_over();
             if (broken_.load(std::memory_order_relaxed)) {
                 waiting_.clear();
                 continue;
             }
+            const auto now = std::chrono::steady_clock::now();
+            if (more && done && now - synced < options_.commit_period) {
+                done = write();
+                continue;
+            }
+            synced = now;
             // A full disk may have room again; what waits is written then. But not for ever, and not at the end.
-            const bool done = commit() || (!more && commit());
+            done = commit() || (!more && commit());
             if (!done && (!more || bytes_waiting_.load(std::memory_order_relaxed) > most_waiting / 2))
                 give_up(last_error_.load(std::memory_order_relaxed));
         }

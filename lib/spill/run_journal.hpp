@@ -1,8 +1,8 @@
 // A run's side of its journal: what earlier runs finished, and the thread that writes down what this one does.
 //
 //     worker:   auto group = journal.begin_group(); group->result(key, bytes) ... ;
-//     journal.hand_over(std::move(group)); thread:   take all groups that were handed over -> write -> sync -> let them
-//     go -> sleep until the period is over
+//     journal.hand_over(std::move(group));
+//     thread:   take all groups that were handed over -> write -> once in a commit period: sync, let them go -> sleep
 //
 // Workers never wait for the disk, unless more is waiting to be written than `most_waiting`. What is not yet synced
 // stays in memory, so that after a failed sync it is written anew to another file: a failed sync is never tried again
@@ -15,6 +15,7 @@
 #include "spillway/journal.hpp"
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <thread>
@@ -81,10 +82,15 @@ private:
     [[nodiscard]] int begin_file();
     void write_until_stopped() noexcept;
     void take_handed_over();
+    /// All that is waiting, to the file. False: it failed, and some of it is not there.
+    [[nodiscard]] bool write();
     /// One group commit of all that is waiting. False: it failed, and all of it still waits.
     [[nodiscard]] bool commit();
+    /// Notes a failure; false.
+    bool failed(int error) noexcept;
     void give_up(int error);
-    [[nodiscard]] bool sleep() noexcept;
+    /// False: it was woken for the end.
+    [[nodiscard]] bool sleep(std::chrono::milliseconds period) noexcept;
 
     JournalOptions options_;
     JournalDirectory directory_;
@@ -100,6 +106,7 @@ private:
     std::uint64_t end_ = 0;   ///< Where the next group goes.
     bool distrusted_ = false; ///< A sync of file_ failed.
     std::vector<std::unique_ptr<JournalGroup>> waiting_;
+    std::size_t written_ = 0; ///< The first so many of them are in file_, not synced yet.
     std::thread thread_;
     FileHandle wake_; ///< An eventfd that ends the thread's sleep, for good.
 
