@@ -186,6 +186,7 @@ private:
     void free_slot(SeatState& seat, Slot& slot);
     void count_ended(SeatState& seat);
     void fire(SeatState& seat, Family& family);
+    void tell_what_the_head_wants(const Family* starving, std::uint64_t urgent, bool pressed) noexcept;
     void request_drain() noexcept;
 
     // memory.cpp

@@ -63,9 +63,11 @@ void Core::recycle_slab(SeatState& seat, Slot& slot) {
     if (seat.slabs.size() < most_carried) seat.slabs.push_back(std::move(slab));
 }
 
-/// Near the head, a candidate is needed so soon that writing it would only cost.
+/// Near the head, a candidate is needed so soon that writing it would only cost. Where one source item is many
+/// candidates, the head's and the next one's keep all workers busy.
 bool Core::far_behind_head(std::uint64_t root) const noexcept {
-    return root > opened_.passed() + 2 * workers_.threads();
+    const bool many = plan_.stages.front()->kind == Kind::fan_out;
+    return root > opened_.passed() + (many ? 1 : 2 * workers_.threads());
 }
 
 /// Where the payload of a candidate that comes to wait for `stage` goes: out of memory if that is short and the
@@ -165,8 +167,8 @@ bool Core::restore(SeatState& seat, Slot& slot, const StateWord& was) {
             slot.payload.type()->decode(reader, slot.payload);
             reader.expect_end();
             store_->release(slot.place);
-        } catch (const Error& error) {
-            record(error, key(item));
+        } catch (...) { // also what a codec throws
+            record(error_of(item), key(item));
             return false;
         }
         restored_.fetch_add(1, std::memory_order_relaxed);
@@ -290,9 +292,8 @@ bool Core::pin_parents(SeatState& seat, Family* family) {
                 restored_.fetch_add(1, std::memory_order_relaxed);
                 at->pins.loaded();
                 continue;
-            } catch (const Error& error) {
-                record(error, at->key);
-                end_run(true);
+            } catch (...) { // also what a codec throws
+                record(error_of({nullptr, Outcome::kept, at->parent}), at->key);
                 at->pins.not_loaded();
             }
         }

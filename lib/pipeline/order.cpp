@@ -91,9 +91,10 @@ Slot* Core::drain(SeatState& seat, bool want_head) {
 }
 
 void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
-    starving_.store(nullptr, std::memory_order_relaxed);
-    urgent_root_.store(no_root, std::memory_order_relaxed);
-    pressed_.store(false, std::memory_order_relaxed);
+    // Those who look at these are woken by news only: what a walk finds as the last one left it was told then.
+    const Family* starving = nullptr;
+    std::uint64_t urgent = no_root;
+    bool pressed = false;
     const std::uint64_t passed_before = opened_.passed();
     std::uint64_t passed = passed_before;
     bool blocked = false;
@@ -104,12 +105,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         const std::uint32_t entry = family.entries.at(at.at);
         if (entry == 0) {
             if (!closed) {
-                starving_.store(&family, std::memory_order_relaxed);
-                // Above the hold mark its producer may be asleep, and is the only one who can go on.
-                if (governor_.verdict() == Verdict::hold) {
-                    workers_.notify_all();
-                    room_.notify_all();
-                }
+                starving = &family;
                 break;
             }
             emit(seat);
@@ -137,7 +133,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             if (word.stage != StateCell<>::last_stage) {
                 // Its batch must be made whole, room or not.
                 blocked = true;
-                urgent_root_.store(slot.root.load(std::memory_order_relaxed), std::memory_order_relaxed);
+                urgent = slot.root.load(std::memory_order_relaxed);
                 if (family.parent == nullptr) {
                     constexpr std::uint64_t batch = FamilyEntries::chunk_entries;
                     if (opened_.need((slot.ordinal / batch + 1) * batch)) workers_.notify_all();
@@ -179,8 +175,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
             if (plan_.stages[word.stage]->by_key && points_[word.stage].fed) break; // its device will have it
             if (want_head && !can_take_in(seat, word.stage)) {
                 // It needs the fan-out that this seat is in the middle of: that must end first, room or not.
-                pressed_.store(true, std::memory_order_relaxed);
-                workers_.notify_all();
+                pressed = true;
             } else if (want_head && may_enter(seat, word.stage)) {
                 if (slot.word.try_claim(word.version, seat.index) && take_up(seat, slot, word)) {
                     head = &slot;
@@ -192,9 +187,8 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         case State::gathering:
             // Its children must all be made before it can go on, room or not.
             blocked = true;
-            urgent_root_.store(slot.root.load(std::memory_order_relaxed), std::memory_order_relaxed);
-            if (nested_gathers_ && governor_.verdict() == Verdict::hold)
-                pressed_.store(true, std::memory_order_relaxed);
+            urgent = slot.root.load(std::memory_order_relaxed);
+            pressed = nested_gathers_ && governor_.verdict() == Verdict::hold;
             break;
         default:
             blocked = true;
@@ -202,10 +196,22 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         }
     }
     emit(seat);
+    tell_what_the_head_wants(starving, urgent, pressed);
     if (passed != passed_before && opened_.pass(passed, window_)) {
         room_.notify_all();
         workers_.notify(1);
     }
+}
+
+/// Only inside the drain.
+void Core::tell_what_the_head_wants(const Family* starving, std::uint64_t urgent, bool pressed) noexcept {
+    const bool hungry = starving_.exchange(starving, std::memory_order_relaxed) != starving && starving != nullptr;
+    urgent_root_.store(urgent, std::memory_order_relaxed);
+    const bool stuck = !pressed_.exchange(pressed, std::memory_order_relaxed) && pressed;
+    if (!hungry && !stuck) return;
+    // Above the hold mark those who alone can go on may be asleep.
+    if (stuck || governor_.verdict() == Verdict::hold) workers_.notify_all();
+    if (hungry && governor_.verdict() == Verdict::hold) room_.notify_all();
 }
 
 /// Gives seat.emitted to the sink and frees them. Only inside the drain.
@@ -257,6 +263,7 @@ void Core::fire(SeatState& seat, Family& family) {
             const StateWord word = slot->word.peek();
             if (word.state == State::dropped || word.state == State::failed) break;
             if (word.state != State::parked || !slot->word.try_take(word, seat.index)) {
+                if (stopping()) return;   // whoever was writing it out may have failed
                 StandardAtomics::pause(); // being written out; that ends
                 continue;
             }
