@@ -4,16 +4,20 @@
 //     Process process({"spillway-call", ...}, {.descriptors = 64});
 //     process.feed(text);                                    // into its standard input
 //     process.send(SIGINT);
+//     REQUIRE(process.ends());                               // does not hang
 //     CHECK(process.wait().status == 128 + SIGINT);
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -101,6 +105,20 @@ public:
         siginfo_t info{};
         return ::waitid(P_PID, static_cast<id_t>(id_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0;
     }
+    /// Waits for the end. False: it hangs, which is that all of its threads were seen asleep five thousand times, a
+    /// millisecond apart, or that it used a minute of CPU time: however busy the machine, neither is a run that is only
+    /// slow.
+    [[nodiscard]] bool ends() const {
+        constexpr int most_asleep = 5000;
+        const double most_ticks = 60.0 * static_cast<double>(::sysconf(_SC_CLK_TCK));
+        for (int asleep = 0; runs(); ::usleep(1000)) {
+            double ticks = 0;
+            const bool sleeps = all_sleep(ticks);
+            asleep += sleeps ? 1 : 0;
+            if (asleep == most_asleep || ticks > most_ticks) return false;
+        }
+        return true;
+    }
     Outcome wait() {
         close_input();
         int status = 0;
@@ -124,6 +142,29 @@ private:
                 return true;
         }
         return false;
+    }
+    /// Whether every thread waits for something other than a disk or a CPU; `ticks`: of CPU time, all together.
+    [[nodiscard]] bool all_sleep(double& ticks) const {
+        std::error_code gone;
+        const std::filesystem::directory_iterator threads("/proc/" + std::to_string(id_) + "/task", gone);
+        if (gone) return false;
+        bool all = true;
+        for (const auto& thread : threads) {
+            std::ifstream in(thread.path() / "stat");
+            std::string line;
+            std::getline(in, line);
+            // After the name, which may hold anything: the state is the 3rd field, the times are the 14th and 15th.
+            std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+            char state = 0;
+            std::string skipped;
+            double user = 0, system = 0;
+            fields >> state;
+            for (int field = 4; field < 14; ++field) fields >> skipped;
+            fields >> user >> system;
+            all = all && state == 'S';
+            ticks += user + system;
+        }
+        return all;
     }
     static std::string text(std::FILE& file) {
         std::string all;

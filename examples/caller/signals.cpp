@@ -26,8 +26,6 @@ StopOnSignal::~StopOnSignal() {
     done_ = true;
     pthread_kill(thread_.native_handle(), SIGTERM);
     thread_.join();
-    const sigset_t set = stopping_signals();
-    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
 
 void StopOnSignal::wait() {

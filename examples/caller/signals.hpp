@@ -11,7 +11,8 @@
 
 namespace caller {
 
-/// Takes SIGINT, SIGTERM and SIGHUP while it lives; threads started meanwhile inherit that they do not.
+/// Takes SIGINT, SIGTERM and SIGHUP while it lives; threads started meanwhile inherit that they do not. They stay blocked
+/// afterwards: a signal that comes when the output is whole must not make it look like a broken run's.
 class StopOnSignal {
 public:
     StopOnSignal();

@@ -2,7 +2,8 @@
 //
 //     spillway-call-faulty kill-before@17 -f ref.fa -o calls.vcf.gz --resume DIR in.bam      the 18th call on a file
 //     spillway-call-faulty ENOSPC@17+ ...                                                    that one and all after it
-//     spillway-call-faulty count ...                                                         prints how many there are
+//     spillway-call-faulty count ...                                                         prints how many there are,
+//     and how many payloads were spilled
 //
 // Faults: kill-before, kill-after, half, late, ENOSPC, EIO, EDQUOT, EMFILE, EACCES, EROFS, EINTR.
 #include "calling.hpp"
@@ -55,13 +56,13 @@ int main(int argc, char** argv) {
     try {
         const auto command = caller::parse(argc - 1, argv + 1);
         if (!command.options) return command.exit_code;
-        static_cast<void>(caller::run(
+        const caller::RunReport report = caller::run(
             *command.options,
             {.stop = signals.token(),
              .warn = [](const std::string& text) { std::cerr << "spillway-call: warning: " << text << '\n'; },
              .progress = {},
-             .files = files}));
-        if (counting) std::cout << files->calls << '\n';
+             .files = files});
+        if (counting) std::cout << files->calls << ' ' << report.pipeline.spilled << '\n';
         return 0;
     } catch (const spillway::Error& error) {
         std::cerr << "spillway-call: " << error.what() << '\n';

@@ -52,6 +52,16 @@ public:
     int unlink(int directory, const char* path) override {
         return met([&] { return FileSystem::unlink(directory, path); });
     }
+    /// Whatever the kernel says, the descriptor is gone then.
+    void close(int file) noexcept override {
+        bool closed = false;
+        met([&] {
+            FileSystem::close(file);
+            closed = true;
+            return 0;
+        });
+        if (!closed) FileSystem::close(file);
+    }
     std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
         if (const int error = fail_writes) return -error;
         bool whole = true;
