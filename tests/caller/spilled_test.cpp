@@ -42,7 +42,7 @@ struct Inputs {
         cram = sam.cram(directory, "in.cram", fasta);
     }
     [[nodiscard]] caller::CallerOptions options(const std::string& alignments) const {
-        return {.alignments = alignments, .reference = fasta, .temporary_directory = scratch.path()};
+        return {.alignments = alignments, .reference = fasta, .temporary_directories = {scratch.path()}};
     }
 
     /// Budgets to try, the first about what a run of three threads takes where it has all it wants. What a process
