@@ -1,7 +1,7 @@
 #include "spillway/pipeline.hpp"
 
-#include "temporary_directory.hpp"
 #include "spill/faulty_files.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
