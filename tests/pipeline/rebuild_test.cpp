@@ -271,25 +271,31 @@ TEST_CASE("a payload in its own memory is made again in its own memory") {
         return Reads{std::pmr::vector<std::uint8_t>(20000, static_cast<std::uint8_t>(number), &context.memory())};
     };
     std::atomic<int> elsewhere{0}, wrong{0};
-    std::size_t results = 0;
-    auto run = pipeline<int>("own memory")
-                   .source(std::views::iota(0, 600))
-                   .map("make", [&](int x, Context& context) { return reads(static_cast<std::uint64_t>(x), context); })
-                   .rebuild([&](Context& context) { return reads(context.key().ordinals[0], context); })
-                   .map("slow",
-                        [&](Reads& r, Context& context) {
-                            if (r.bases.get_allocator().resource() != &context.memory()) ++elsewhere;
-                            if (r.bases.front() != static_cast<std::uint8_t>(context.key().ordinals[0])) ++wrong;
-                            if (r.bases.front() % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                        })
-                   .limit(1)
-                   .in_order("collect", [&](const Reads&) { ++results; });
-    Pool pool({.max_threads = 3, .memory = {.memory = 8_MiB, .watch_process = false}});
-    Options options;
-    options.spill = SpillOptions{.directory = ""};
-    const Report report = run.run(pool, options);
-    CHECK(results == 600);
-    CHECK(report.rebuilt > 0);
+    std::uint64_t rebuilt = 0;
+    // How far workers run ahead, and so whether anything is dropped, is the machine's: again, until something was.
+    for (int attempt = 0; attempt < 100 && rebuilt == 0; ++attempt) {
+        std::size_t results = 0;
+        auto run =
+            pipeline<int>("own memory")
+                .source(std::views::iota(0, 600))
+                .map("make", [&](int x, Context& context) { return reads(static_cast<std::uint64_t>(x), context); })
+                .rebuild([&](Context& context) { return reads(context.key().ordinals[0], context); })
+                .map("slow",
+                     [&](Reads& r, Context& context) {
+                         if (r.bases.get_allocator().resource() != &context.memory()) ++elsewhere;
+                         if (r.bases.front() != static_cast<std::uint8_t>(context.key().ordinals[0])) ++wrong;
+                         if (r.bases.front() % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                     })
+                .limit(1)
+                .in_order("collect", [&](const Reads&) { ++results; });
+        Pool pool({.max_threads = 3, .memory = {.memory = 8_MiB, .watch_process = false}});
+        Options options;
+        options.spill = SpillOptions{.directory = ""};
+        const Report report = run.run(pool, options);
+        CHECK(results == 600);
+        rebuilt += report.rebuilt;
+    }
+    CHECK(rebuilt > 0);
     CHECK(wrong == 0);
     CHECK(elsewhere == 0);
 }
