@@ -234,28 +234,33 @@ TEST_CASE("a payload in its own memory comes back from disk into its own memory"
     struct Reads {
         std::pmr::vector<std::uint8_t> bases;
     };
-    std::vector<std::size_t> results;
     std::atomic<int> elsewhere{0}, wrong{0};
-    auto run = pipeline<int>("own memory")
-                   .source(std::views::iota(0, 600))
-                   .map("make",
-                        [](int x, Context& context) {
-                            return Reads{
-                                std::pmr::vector<std::uint8_t>(20000, static_cast<std::uint8_t>(x), &context.memory())};
-                        })
-                   .map("slow",
-                        [&](Reads& reads, Context& context) {
-                            if (reads.bases.get_allocator().resource() != &context.memory()) ++elsewhere;
-                            if (reads.bases.size() != 20000 || reads.bases.front() != reads.bases.back()) ++wrong;
-                            if (reads.bases.front() % 50 == 0)
-                                std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                        })
-                   .limit(1)
-                   .map("size", [](const Reads& reads) { return reads.bases.size(); })
-                   .in_order("collect", [&](std::size_t n) { results.push_back(n); });
-    const Report report = small_run(run, 8_MiB, scratch.path());
-    CHECK(results.size() == 600);
-    CHECK(report.spilled > 0);
+    std::uint64_t spilled = 0;
+    // How far workers run ahead, and so whether anything is written, is the machine's: again, until something was.
+    for (int attempt = 0; attempt < 100 && spilled == 0; ++attempt) {
+        std::vector<std::size_t> results;
+        auto run = pipeline<int>("own memory")
+                       .source(std::views::iota(0, 600))
+                       .map("make",
+                            [](int x, Context& context) {
+                                return Reads{std::pmr::vector<std::uint8_t>(20000, static_cast<std::uint8_t>(x),
+                                                                            &context.memory())};
+                            })
+                       .map("slow",
+                            [&](Reads& reads, Context& context) {
+                                if (reads.bases.get_allocator().resource() != &context.memory()) ++elsewhere;
+                                if (reads.bases.size() != 20000 || reads.bases.front() != reads.bases.back()) ++wrong;
+                                if (reads.bases.front() % 50 == 0)
+                                    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+                            })
+                       .limit(1)
+                       .map("size", [](const Reads& reads) { return reads.bases.size(); })
+                       .in_order("collect", [&](std::size_t n) { results.push_back(n); });
+        const Report report = small_run(run, 8_MiB, scratch.path());
+        CHECK(results.size() == 600);
+        spilled += report.spilled;
+    }
+    CHECK(spilled > 0);
     CHECK(wrong == 0);
     CHECK(elsewhere == 0);
 }
