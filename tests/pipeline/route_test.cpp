@@ -1,12 +1,11 @@
 #include "spillway/pipeline.hpp"
+#include "temporary_directory.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 #include <thread>
 #include <vector>
@@ -170,8 +169,7 @@ TEST_CASE("a device that fails at every k-th call loses and doubles nothing") {
 TEST_CASE("a device under a small memory budget, with results on disk, gives the same") {
     std::uint64_t on_device = 0;
     for (std::uint32_t count = 5000; on_device == 0 && count < 1'000'000; count *= 2) {
-        std::string pattern = (std::filesystem::temp_directory_path() / "spillway-test-XXXXXX").string();
-        const std::string scratch = ::mkdtemp(pattern.data());
+        const test::TemporaryDirectory scratch;
         std::atomic<std::uint64_t> done{0};
         std::atomic<std::uint32_t> scored{0};
         std::vector<std::uint32_t> scores;
@@ -194,10 +192,9 @@ TEST_CASE("a device under a small memory budget, with results on disk, gives the
                        });
         Pool pool({.max_threads = 2, .memory = {.memory = 1_MiB, .watch_process = false}});
         const auto device = std::make_shared<HostDevice>(HostDeviceOptions{.memory = 4_MiB, .cells_per_second = 2e5});
-        const Report report = run.run(
-            pool,
-            {.spill = SpillOptions{.directory = scratch, .allow_tmpfs = true}, .devices = {device}, .router = eager()});
-        std::filesystem::remove_all(scratch);
+        const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true},
+                                             .devices = {device},
+                                             .router = eager()});
         REQUIRE(scores == expected(count));
         CHECK(report.spilled > 0);
         CHECK(report.restored == report.spilled);

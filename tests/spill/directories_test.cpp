@@ -111,16 +111,7 @@ TEST_CASE("each directory has its own limit; when all are full a record stays, a
     SpillOptions options = over({&first, &second});
     options.disk_limit = 2000000;
     SpillStore store(options, 2, system_files(), small_segments);
-    std::vector<SpillPlace> places;
-    for (;;) {
-        const SpillResult result = store.write(0, {}, bytes_of(1, 70000));
-        if (!result) {
-            CHECK(result.error == ENOSPC);
-            break;
-        }
-        places.push_back(result.place);
-        REQUIRE(places.size() < 100);
-    }
+    const std::vector<SpillPlace> places = fill_up(store);
     CHECK(places.size() >= 50); // 28 in each
     CHECK(store.statistics().bytes_on_disk <= 2 * options.disk_limit);
     for (int i = 0; i < 300; ++i) CHECK(store.write(1, {}, bytes_of(1, 70000)).error == ENOSPC); // never a lost record

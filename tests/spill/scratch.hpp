@@ -68,6 +68,20 @@ inline SpillPlace write_surely(SpillStore& store, unsigned seat, const Bytes& by
     return result.place;
 }
 
+/// Writes records of 70,000 bytes until the disk limit refuses one; those that it took.
+inline std::vector<SpillPlace> fill_up(SpillStore& store) {
+    std::vector<SpillPlace> places;
+    for (;;) {
+        const SpillResult result = store.write(0, {}, bytes_of(1, 70000));
+        if (!result) {
+            CHECK(result.error == ENOSPC);
+            return places;
+        }
+        places.push_back(result.place);
+        REQUIRE(places.size() < 100);
+    }
+}
+
 inline std::string read_failure(SpillStore& store, const SpillPlace& place) {
     Bytes out;
     try {

@@ -110,16 +110,7 @@ TEST_CASE("the disk limit holds and room given back counts") {
     SpillOptions options = scratch.options();
     options.disk_limit = 3000000;
     SpillStore store(options, 1, system_files(), small_segments);
-    std::vector<SpillPlace> places;
-    for (;;) {
-        const SpillResult result = store.write(0, {}, bytes_of(1, 70000));
-        if (!result) {
-            CHECK(result.error == ENOSPC);
-            break;
-        }
-        places.push_back(result.place);
-        REQUIRE(places.size() < 100);
-    }
+    const std::vector<SpillPlace> places = fill_up(store);
     CHECK(places.size() >= 40);
     CHECK(store.statistics().bytes_on_disk <= options.disk_limit);
     CHECK(store.write(0, {}, bytes_of(1, 2900000)).error == ENOSPC);
