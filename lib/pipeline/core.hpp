@@ -4,8 +4,9 @@
 //
 // A worker carries candidates depth-first and queues them only where the road forks: before a batched or limited stage,
 // after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
-// a time does. Files: core.cpp start and end; carry.cpp the way through the stages; keyed.cpp batches by key; order.cpp
-// the drain, families and gathers; memory.cpp charging, spilling, restoring; resume.cpp the journal.
+// a time does. Files: core.cpp start and end; carry.cpp the way through the stages; queues.cpp into the queues and out of
+// them; keyed.cpp batches by key; order.cpp the drain, families and gathers; memory.cpp charging, spilling, restoring;
+// resume.cpp the journal.
 #pragma once
 
 #include "directory/directory.hpp"
@@ -145,28 +146,30 @@ private:
     bool work(SeatState& seat);
     bool pull(SeatState& seat);
     bool pump(SeatState& seat, std::size_t stage);
-    bool take(SeatState& seat, std::size_t stage, bool partial);
-    bool take_given_back(SeatState& seat, std::size_t stage);
     void carry(SeatState& seat, std::size_t stage, bool inside);
     bool run_stage(SeatState& seat, std::size_t stage);
-    bool claim(SeatState& seat, const Hint& hint);
-    void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
-                         const DeviceForm& form);
-    void hand_on(SeatState& seat, std::size_t stage);
-    void hand_to_workers(SeatState& seat, std::size_t stage);
-    [[nodiscard]] std::size_t cells_remaining(std::size_t stage) const noexcept;
     void expand(SeatState& seat, std::size_t stage);
     void close_family(SeatState& seat, Growing growing);
     void adopt(Slot& slot, Family& family, std::uint64_t root) noexcept;
-    void publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
-    void make_ready(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
-    void hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place);
     [[nodiscard]] std::size_t carry_size(std::size_t stage) const noexcept;
     [[nodiscard]] bool may_enter(SeatState& seat, std::size_t stage) noexcept;
     void step_out(SeatState& seat, std::size_t stage) noexcept;
     [[nodiscard]] bool may_open() noexcept;
     [[nodiscard]] Local* local(SeatState& seat, std::size_t stage);
     [[nodiscard]] bool can_take_in(SeatState& seat, std::size_t stage) const noexcept;
+
+    // queues.cpp
+    bool take(SeatState& seat, std::size_t stage, bool partial);
+    bool take_given_back(SeatState& seat, std::size_t stage);
+    bool claim(SeatState& seat, const Hint& hint);
+    void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
+                         const DeviceForm& form);
+    void hand_on(SeatState& seat, std::size_t stage);
+    void hand_to_workers(SeatState& seat, std::size_t stage);
+    [[nodiscard]] std::size_t cells_remaining(std::size_t stage) const noexcept;
+    void publish(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
+    void make_ready(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
+    void hand_back(SeatState& seat, Slot& slot, std::size_t stage, Place place);
 
     // keyed.cpp
     void find_keyed_stages();
