@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cinttypes>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 
@@ -13,19 +14,22 @@ namespace caller {
 
 namespace {
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo).
+/// Eight bytes at a step, each of which moves every bit of the state.
 class Digest {
 public:
     void add(const char* bytes, std::size_t count) {
-        for (std::size_t i = 0; i < count; ++i) {
-            state_ = (state_ ^ static_cast<unsigned char>(bytes[i])) * 1099511628211U;
+        for (; count >= 8; bytes += 8, count -= 8) {
+            std::int64_t word = 0;
+            std::memcpy(&word, bytes, 8);
+            add(word);
         }
+        std::int64_t rest = 0;
+        std::memcpy(&rest, bytes, count);
+        add(rest);
     }
     void add(std::int64_t value) {
-        for (int shift = 0; shift < 64; shift += 8) {
-            const char byte = static_cast<char>(value >> shift & 0xff);
-            add(&byte, 1);
-        }
+        state_ = (state_ ^ static_cast<std::uint64_t>(value)) * 11400714819323198485U; // 2^64 over the golden ratio
+        state_ ^= state_ >> 32U;
     }
     [[nodiscard]] std::string text() const {
         std::array<char, 17> digits{};

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <optional>
 #include <random>
 #include <system_error>
@@ -192,13 +193,20 @@ bool RunJournal::write() {
         distrusted_ = true; // Until the new file is whole, should it not become so.
         if (const int error = begin_file()) return failed(error);
     }
-    for (; written_ != waiting_.size(); ++written_) {
-        std::vector<std::byte>& bytes = waiting_[written_]->bytes_;
-        iovec piece{bytes.data(), bytes.size()};
+    // Groups are of a few records each: one call for as many as it takes.
+    std::vector<iovec> pieces;
+    while (written_ != waiting_.size()) {
+        pieces.clear();
+        std::uint64_t bytes = 0;
+        const std::size_t count = std::min<std::size_t>(waiting_.size() - written_, IOV_MAX);
+        for (const auto& group : std::span(waiting_).subspan(written_, count)) {
+            pieces.push_back({group->bytes_.data(), group->bytes_.size()});
+            bytes += group->bytes_.size();
+        }
         // Again to the same place after a failure: what it left there is written over.
-        if (const int error = write_all(directory_.files(), file_.descriptor(), std::span(&piece, 1), end_))
-            return failed(error);
-        end_ += bytes.size();
+        if (const int error = write_all(directory_.files(), file_.descriptor(), pieces, end_)) return failed(error);
+        end_ += bytes;
+        written_ += count;
     }
     return true;
 }
