@@ -6,11 +6,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <mutex>
 #include <random>
 #include <ranges>
 #include <thread>
 #include <vector>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 namespace bench {
@@ -47,6 +49,14 @@ double timed(const std::string& command) {
     return status == 0 ? seconds_between(start, Clock::now()) : 0;
 }
 
+/// Until the disk has all that was written, by whomever.
+void sync_disk(const std::string& directory) {
+    const int file = ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); // NOLINT(*-vararg)
+    if (file < 0) return;
+    ::syncfs(file);
+    ::close(file);
+}
+
 } // namespace
 
 Speed spill_speed(unsigned mebibytes, const std::string& directory) {
@@ -54,7 +64,9 @@ Speed spill_speed(unsigned mebibytes, const std::string& directory) {
     const std::uint64_t budget = std::uint64_t{mebibytes} * block / 10;
     std::atomic<std::uint32_t> made{0};
     bool right = true;
-    Clock::time_point all_made;
+    Clock::time_point all_made, last_used;
+    std::once_flag synced;
+    constexpr std::size_t users = 2;
     auto held_up = spillway::pipeline<std::uint32_t>("disk")
                        .source(std::views::iota(std::uint32_t{0}, std::uint32_t{mebibytes}))
                        .map("make",
@@ -66,29 +78,36 @@ Speed spill_speed(unsigned mebibytes, const std::string& directory) {
                             })
                        .map("use",
                             [&](const Payload& payload, spillway::Context& context) {
-                                if (all_made == Clock::time_point()) {
+                                if (made.load() != mebibytes) {
                                     const auto waiting = context.blocking();
-                                    while (made != mebibytes && !context.stopping())
+                                    while (made.load() != mebibytes && !context.stopping())
                                         std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                                    all_made = Clock::now();
+                                    std::call_once(synced, [&] {
+                                        sync_disk(directory);
+                                        all_made = Clock::now();
+                                    });
                                 }
                                 return std::memcmp(payload.bytes.data(), &source[payload.number % block], block) == 0;
                             })
-                       .limit(1)
-                       .in_order("check", [&](bool same) { right = right && same; });
+                       .limit(users)
+                       .in_order("check", [&](bool same) {
+                           right = right && same;
+                           last_used = Clock::now();
+                       });
+    sync_disk(directory);
     const auto start = Clock::now();
     const spillway::Report report = held_up.run({.memory = budget,
-                                                 .threads = 2,
+                                                 .threads = users,
                                                  .open_items = mebibytes,
                                                  .spill = spillway::SpillOptions{.directory = directory}});
-    const auto end = Clock::now();
     if (!right) return {};
     return {static_cast<double>(report.spilled_bytes) / block / seconds_between(start, all_made),
-            static_cast<double>(report.restored) / seconds_between(all_made, end)};
+            static_cast<double>(report.restored) / seconds_between(all_made, last_used)};
 }
 
 Speed dd_speed(unsigned mebibytes, const std::string& directory) {
     const std::string file = "'" + directory + "/spillway-dd-" + std::to_string(::getpid()) + "'";
+    sync_disk(directory);
     const double write = timed("dd if=/dev/zero of=" + file + " bs=1M count=" + std::to_string(mebibytes) +
                                " conv=fdatasync 2> /dev/null");
     timed("dd of=" + file + " oflag=nocache conv=notrunc count=0 2> /dev/null < /dev/null");
