@@ -1,6 +1,6 @@
-// Many short runs, each of another shape, that end in every way a run can: by themselves, by an exception of a stage or
-// of a codec, by a stop request. The outcome is the right results or the right error, and nothing is left: no memory
-// that the governor counts, no file, descriptor, thread or mapping.
+// Many short runs, each of another shape, that end in every way a run can: by themselves, by an exception of a stage, of
+// a codec or of a rebuild function, by a stop request. The outcome is the right results or the right error, and nothing
+// is left: no memory that the governor counts, no file, descriptor, thread or mapping.
 #include "spillway/pipeline.hpp"
 #include "temporary_directory.hpp"
 
@@ -50,7 +50,8 @@ struct spillway::codec<Fragile> {
 
 namespace {
 
-enum class Ending { by_itself, stage, codec, stop };
+enum class Ending { by_itself, stage, codec, rebuild, stop };
+constexpr std::size_t endings = 5;
 
 struct Shape {
     std::uint64_t seed = 0;
@@ -58,7 +59,7 @@ struct Shape {
     std::uint64_t memory = 0;
     bool limited = false, gathers = false;
     Ending ending = Ending::by_itself;
-    std::uint64_t at = 0; ///< The call of a stage that throws or asks for the end.
+    std::uint64_t at = 0; ///< The call of what throws or asks for the end.
 };
 
 std::uint64_t mixed(std::uint64_t x) {
@@ -120,7 +121,7 @@ struct Ended {
 Ended run_once(const Shape& shape, const std::string& scratch) {
     Ended ended;
     std::stop_source stop;
-    std::atomic<std::uint64_t> calls{0};
+    std::atomic<std::uint64_t> calls{0}, rebuilds{0};
     auto families = pipeline<std::uint64_t>("short")
                         .source(std::views::iota(std::uint64_t{0}, std::uint64_t{shape.sources}))
                         .fan_out("make",
@@ -130,6 +131,13 @@ Ended run_once(const Shape& shape, const std::string& scratch) {
                                          co_yield std::move(fragile);
                                      }
                                  })
+                        .rebuild([&](Context& context) {
+                            // All from one on: of the first few only the time is asked, and what they throw is no matter.
+                            if (shape.ending == Ending::rebuild && rebuilds++ >= 3 + shape.at % 8)
+                                throw std::runtime_error("a rebuild threw");
+                            const Key key = context.key();
+                            return made(shape, key.ordinals[0], key.ordinals[1]);
+                        })
                         .map("work",
                              [&](Fragile& fragile) {
                                  if (fragile.value % 64 == 1) // So that a backlog builds up.
@@ -218,7 +226,7 @@ void run_many(int runs, std::uint64_t seed) {
     const std::size_t descriptors = entries("/proc/self/fd"), threads = threads_at_rest();
     std::size_t mappings_midway = 0;
     std::uint64_t spilled = 0;
-    std::array<int, 4> ends{};
+    std::array<int, endings> ends{};
     for (int round = 0; round < runs; ++round) {
         if (round == runs / 2) mappings_midway = mappings(); // Every thread that ever ran has its heap by now.
         Shape shape;
@@ -230,7 +238,7 @@ void run_many(int runs, std::uint64_t seed) {
         shape.memory = floors[shape.threads - 1] + (random() % 3 == 0 ? 0 : random() % 512_KiB);
         shape.limited = random() % 2 == 0;
         shape.gathers = random() % 2 == 0;
-        shape.ending = static_cast<Ending>(random() % 4);
+        shape.ending = static_cast<Ending>(random() % endings);
         shape.at = random() % 200;
         CAPTURE(round, shape.seed, shape.threads, shape.memory, static_cast<int>(shape.ending), shape.at);
         const Ended ended = run_once(shape, scratch.path());
@@ -239,10 +247,10 @@ void run_many(int runs, std::uint64_t seed) {
             if (ended.results != expected(shape)) FAIL("other results");
         } else {
             ++ends[static_cast<std::size_t>(shape.ending)];
-            const char* const why = shape.ending == Ending::stage   ? "a stage threw"
-                                    : shape.ending == Ending::codec ? "a codec threw"
-                                                                    : "stopped on request";
-            if (ended.error != why || shape.ending == Ending::by_itself) FAIL(ended.error);
+            constexpr std::array<const char*, endings> why = {"", "a stage threw", "a codec threw", "a rebuild threw",
+                                                              "stopped on request"};
+            if (ended.error != why[static_cast<std::size_t>(shape.ending)] || shape.ending == Ending::by_itself)
+                FAIL(ended.error);
             if ((ended.code == ErrorCode::cancelled) != (shape.ending == Ending::stop)) FAIL("another code");
         }
         if (!std::filesystem::is_empty(scratch.path())) FAIL("a file is left");
@@ -252,7 +260,7 @@ void run_many(int runs, std::uint64_t seed) {
     // Caches of stacks and heaps may still grow by some; a leak would be one for each run.
     CHECK(mappings() < mappings_midway + static_cast<std::size_t>(runs) / 4);
     CHECK(spilled > 0);
-    for (const Ending ending : {Ending::stage, Ending::codec, Ending::stop})
+    for (const Ending ending : {Ending::stage, Ending::codec, Ending::rebuild, Ending::stop})
         CHECK(ends[static_cast<std::size_t>(ending)] > 0);
 }
 

@@ -141,33 +141,40 @@ void wait_for_program(const Process& process) {
         std::this_thread::yield();
 }
 
-/// A kill at the k-th call, before or after it, another at a random call of the recovery, and a third run.
-void kill_twice(long k, bool after, std::mt19937_64& random) {
+/// A kill at the k-th call, before or after it, another at a random call of the recovery, and a third run. How many of
+/// the two runs were killed: one may make fewer calls than the one that was counted.
+int kill_twice(long k, bool after, std::mt19937_64& random) {
     const Run run;
     const std::string first = std::string(after ? "kill-after@" : "kill-before@") + std::to_string(k);
     const std::string second =
         "kill-before@" + std::to_string(random() % static_cast<std::uint64_t>(undisturbed().calls));
     INFO(first << ", then " << second);
-    const int status = spillway::test::run(run.faulty(first)).status;
-    REQUIRE((status == 128 + SIGKILL || status == 0)); // A run may make fewer calls than the one that was counted.
-    check_no_part(run);
-    static_cast<void>(spillway::test::run(run.faulty(second)));
-    check_no_part(run);
+    int killed = 0;
+    for (const std::string& fault : {first, second}) {
+        const int status = spillway::test::run(run.faulty(fault)).status;
+        REQUIRE((status == 128 + SIGKILL || status == 0));
+        killed += status != 0 ? 1 : 0;
+        check_no_part(run);
+    }
     finish_and_check(run, run.faulty("count")); // Another binary would be refused.
+    return killed;
 }
 
-/// The plain binary, killed at a random moment, and again.
-void kill_at_random(std::mt19937_64& random) {
+/// The plain binary, killed at a random moment, and again; how many of the two runs had not ended by then.
+int kill_at_random(std::mt19937_64& random) {
     const Run run;
+    int killed = 0;
     for (int kill = 0; kill < 2; ++kill) {
         Process process(run.command());
         std::this_thread::sleep_for(std::chrono::microseconds(random() % 40'000));
         process.send(SIGKILL);
         const int status = process.wait().status;
         REQUIRE((status == 128 + SIGKILL || status == 0));
+        killed += status != 0 ? 1 : 0;
         check_no_part(run);
     }
     finish_and_check(run, run.command());
+    return killed;
 }
 
 /// Of spillway-call-faulty; the last two end no run.
@@ -218,30 +225,37 @@ void stop_at_random(int runs, std::uint64_t seed) {
 
 } // namespace
 
+// The next two together kill more than 200 runs, of which half were recovering from a kill.
+
 TEST_CASE("killed at each call on its files, and again while it recovers, the caller ends with the same VCF") {
     std::mt19937_64 random(51); // NOLINT: a fixed seed is wanted
     const long calls = undisturbed().calls;
-    REQUIRE(calls > 20);
-    // Before and after each call; where there are more, spread over all of them. With the next test's 200 or more.
-    const long points = std::min(2 * calls, 150L);
+    REQUIRE(calls >= 50);
+    // Before and after each call; where there are more than 240 such points, spread over all of them.
+    const long points = std::min(2 * calls, 240L);
+    int kills = 0;
     for (long i = 0; i < points; ++i) {
         const long point = i * 2 * calls / points;
-        kill_twice(point / 2, point % 2 != 0, random);
+        kills += kill_twice(point / 2, point % 2 != 0, random);
     }
-    CHECK(points >= 100);
+    CHECK(kills > points);
 }
 
 TEST_CASE("killed at random moments, and again, the caller ends with the same VCF") {
     std::mt19937_64 random(52); // NOLINT: a fixed seed is wanted
-    for (int run = 0; run < 50; ++run) kill_at_random(random);
+    int kills = 0;
+    for (int runs = 0; kills < 100; ++runs) {
+        REQUIRE(runs < 1000);
+        kills += kill_at_random(random);
+    }
 }
 
 TEST_CASE("two thousand kills", "[.long]") {
     std::mt19937_64 random(53); // NOLINT: a fixed seed is wanted
-    for (int kill = 0; kill < 1000; ++kill) {
-        kill_twice(static_cast<long>(random() % static_cast<std::uint64_t>(undisturbed().calls)), kill % 2 != 0,
-                   random);
-        kill_at_random(random);
+    for (int kills = 0; kills < 2000;) {
+        const long call = static_cast<long>(random() % static_cast<std::uint64_t>(undisturbed().calls));
+        kills += kill_twice(call, random() % 2 != 0, random);
+        kills += kill_at_random(random);
     }
 }
 
