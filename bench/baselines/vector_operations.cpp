@@ -51,8 +51,8 @@ public:
         std::size_t cells = 0, ends = 0;
         for (const auto& pair : pairs) {
             cells += pair.query.size() * pair.target.size();
-            // 24 rows where a path may begin take one operation more a cell, and 28 where it may end four.
-            ends += pair.target.size() * (24 + 28 * 4);
+            // 24 rows where a path may begin take one operation more a cell, and 28 where it may end two.
+            ends += pair.target.size() * (24 + 28 * 2);
             found_scores.push_back(std::numeric_limits<std::int32_t>::min());
         }
         make_cells(cells / lanes_ / 4, !shares_target_, wide_);

@@ -52,16 +52,14 @@ HWY_INLINE void keep_in_register(V& value) {
 #endif
 }
 
-/// A block of rows, each lane with a target of its own, whose bases are compared.
-template <class D, bool with_unknown>
-struct ComparedPairs {
+/// A block of rows, each lane with a target of its own: how its bases and the queries' are read.
+template <class D>
+struct OwnTargets {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
 
-    HWY_INLINE ComparedPairs(D d, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
-        : query(m.query + row * lanes<D>), target(m.target + column * lanes<D>),
-          match(hn::Set(d, pair_score<Lane>(m, 0, 0))), mismatch(hn::Set(d, pair_score<Lane>(m, 0, 1))),
-          unknown(hn::Set(d, pair_score<Lane>(m, 4, 8))) {}
+    HWY_INLINE OwnTargets(const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
+        : query(m.query + row * lanes<D>), target(m.target + column * lanes<D>) {}
 
     HWY_INLINE V next_column(D d) {
         leave_in_memory(query);
@@ -69,8 +67,23 @@ struct ComparedPairs {
         target += lanes<D>;
         return base;
     }
+    HWY_INLINE V query_base(D d, std::ptrdiff_t r) const { return hn::Load(d, query + r * lanes<D>); }
+
+    const Lane *query, *target;
+};
+
+/// Bases are compared.
+template <class D, bool with_unknown>
+struct ComparedPairs : OwnTargets<D> {
+    using Lane = hn::TFromD<D>;
+    using V = hn::Vec<D>;
+
+    HWY_INLINE ComparedPairs(D d, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
+        : OwnTargets<D>(m, row, column), match(hn::Set(d, pair_score<Lane>(m, 0, 0))),
+          mismatch(hn::Set(d, pair_score<Lane>(m, 0, 1))), unknown(hn::Set(d, pair_score<Lane>(m, 4, 8))) {}
+
     HWY_INLINE V operator()(D d, std::ptrdiff_t r, V base) const {
-        const V other = hn::Load(d, query + r * lanes<D>);
+        const V other = this->query_base(d, r);
         V pair = hn::IfThenElse(hn::Eq(base, other), match, mismatch);
         if constexpr (with_unknown) {
             pair = hn::IfThenElse(hn::Gt(hn::Or(base, other), hn::Set(d, Lane{3})), unknown, pair);
@@ -78,34 +91,26 @@ struct ComparedPairs {
         return pair;
     }
 
-    const Lane *query, *target;
     V match, mismatch, unknown;
 };
 
 /// Eight bits: codes differ in a number of four bits that says all, and a table of sixteen gives the score.
 template <class D>
-struct TablePairs {
+struct TablePairs : OwnTargets<D> {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
 
     HWY_INLINE TablePairs(D d, const LaneMatrix<Lane>& m, std::ptrdiff_t row, std::ptrdiff_t column)
-        : query(m.query + row * lanes<D>), target(m.target + column * lanes<D>) {
+        : OwnTargets<D>(m, row, column) {
         alignas(16) Lane scores[16];
         for (int k = 0; k < 16; ++k) scores[k] = pair_score<Lane>(m, 0, static_cast<Lane>(k));
         table = hn::LoadDup128(d, scores);
     }
 
-    HWY_INLINE V next_column(D d) {
-        leave_in_memory(query);
-        const V base = hn::Load(d, target);
-        target += lanes<D>;
-        return base;
-    }
     HWY_INLINE V operator()(D d, std::ptrdiff_t r, V base) const {
-        return hn::TableLookupBytes(table, hn::Xor(base, hn::Load(d, query + r * lanes<D>)));
+        return hn::TableLookupBytes(table, hn::Xor(base, this->query_base(d, r)));
     }
 
-    const Lane *query, *target;
     V table;
 };
 
@@ -156,37 +161,54 @@ struct Tile {
 
     HWY_ALIGN Lane any[size];
     HWY_ALIGN Lane insertion[size];
-    HWY_ALIGN Lane best[size];     ///< The greatest sum of a path's end in the column,
-    HWY_ALIGN Lane best_row[size]; ///< and the first row, counted from first_end, that has it.
+    HWY_ALIGN Lane best[size]; ///< The greatest sum of a path's end in the column, in the rows of LaneMatrix::end_sums.
 };
 
-/// A block of rows over `count` columns from `column` on. zero: a sum of 0 before its first row, before the tile.
+/// Sums of 0 where paths may begin, in memory: there are not registers enough. Cells of one antidiagonal have the same,
+/// so a block has those of the one before it from `block` columns on, until sums are lowered.
+template <class D>
+class ZeroSums {
+public:
+    using Lane = hn::TFromD<D>;
+
+    /// For a block: of its row r and column k, at (r + k) * lanes. zero: a sum of 0 before its first row.
+    HWY_INLINE const Lane* of_block(const LaneMatrix<Lane>& m, std::int64_t zero) {
+        const D d;
+        const std::int64_t beyond = zero - first_;
+        if (beyond < 0 || beyond > ahead * m.gap_extend || beyond % m.gap_extend != 0) {
+            first_ = zero;
+            auto sum = hn::Set(d, static_cast<Lane>(zero + 2 * m.gap_extend));
+            for (std::ptrdiff_t k = 0; k < size; ++k) {
+                hn::Store(sum, d, sums_ + k * lanes<D>);
+                sum = hn::Add(sum, hn::Set(d, m.gap_extend));
+            }
+        }
+        return sums_ + (zero - first_) / m.gap_extend * lanes<D>;
+    }
+
+private:
+    static constexpr std::ptrdiff_t ahead = 32, size = LaneMatrix<Lane>::tile + LaneMatrix<Lane>::block + ahead;
+
+    std::int64_t first_ = std::int64_t{1} << 40; // none yet
+    HWY_ALIGN Lane sums_[size * lanes<D>];
+};
+
+/// A block of rows over `count` columns from `column` on. zero: ZeroSums::of_block. window: the first row of end_sums.
 template <class D, class Pairs, bool begins, Ends ends>
 HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::ptrdiff_t row, std::ptrdiff_t column,
-                        std::ptrdiff_t count, hn::TFromD<D> zero_sum) {
+                        std::ptrdiff_t count, const hn::TFromD<D>* zero, std::ptrdiff_t window) {
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
     constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block, most = LaneMatrix<Lane>::tile;
     const D d;
     const V open = hn::Set(d, static_cast<Lane>(m.gap_open - m.gap_extend));
 
-    // Constants of rows and columns, in memory: there are not registers enough.
-    HWY_ALIGN Lane zeros[begins ? (most + block + 1) * lanes<D> : 1];
-    if constexpr (begins) {
-        V sum = hn::Set(d, zero_sum);
-        for (std::ptrdiff_t k = 0; k <= count + block; ++k) {
-            hn::Store(sum, d, zeros + k * lanes<D>);
-            sum = hn::Add(sum, hn::Set(d, m.gap_extend));
-        }
-    }
-    const Lane* zero = zeros + 2 * lanes<D>;
-    HWY_ALIGN Lane row_numbers[ends != Ends::none ? block * lanes<D> : 1];
     HWY_ALIGN Lane row_sums[ends != Ends::none ? block * lanes<D> : 1];
     const Lane* const allowed = ends == Ends::some ? m.ends + (row - m.first_last) * lanes<D> : nullptr;
+    Lane* end_sums = ends != Ends::none ? m.end_sums + (row - window) * Tile<D>::size : nullptr;
     if constexpr (ends != Ends::none) {
         for (std::ptrdiff_t r = 0; r < block; ++r) {
             const std::ptrdiff_t number = row + r - m.first_end;
-            hn::Store(hn::Set(d, static_cast<Lane>(number)), d, row_numbers + r * lanes<D>);
             hn::Store(hn::Set(d, static_cast<Lane>(number * m.gap_extend)), d, row_sums + r * lanes<D>);
         }
     }
@@ -205,11 +227,8 @@ HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::
 #pragma GCC unroll 8
         for (std::ptrdiff_t r = block - 1; r >= 0; --r) held[r + 1] = hn::Add(held[r], pair(d, r, base));
         V inserted = hn::Load(d, tile.insertion + at);
-        V end, end_row;
-        if constexpr (ends != Ends::none) {
-            end = hn::Load(d, tile.best + at);
-            end_row = hn::Load(d, tile.best_row + at);
-        }
+        V end;
+        if constexpr (ends != Ends::none) end = hn::Load(d, tile.best + at);
 #pragma GCC unroll 8
         for (std::ptrdiff_t r = 0; r < block; ++r) {
             const V not_inserted = hn::Max(held[r + 1], deletion[r]);
@@ -222,9 +241,8 @@ HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::
             if constexpr (ends != Ends::none) {
                 V here = minus(d, now, hn::Load(d, row_sums + r * lanes<D>));
                 if constexpr (ends == Ends::some) here = hn::Min(here, hn::Load(d, allowed + r * lanes<D>));
-                const auto better = hn::Gt(here, end);
+                hn::Store(here, d, end_sums + r * lanes<D>);
                 end = hn::Max(here, end);
-                end_row = hn::IfThenElse(better, hn::Load(d, row_numbers + r * lanes<D>), end_row);
             }
             keep_in_register(deletion[r]);
             keep_in_register(now);
@@ -234,7 +252,7 @@ HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::
         hn::Store(inserted, d, tile.insertion + at);
         if constexpr (ends != Ends::none) {
             hn::Store(end, d, tile.best + at);
-            hn::Store(end_row, d, tile.best_row + at);
+            end_sums += block * lanes<D>;
         }
         if constexpr (begins) zero += lanes<D>;
         at += lanes<D>;
@@ -294,56 +312,85 @@ HWY_INLINE void begin_edges(D d, const LaneMatrix<hn::TFromD<D>>& m) {
     }
 }
 
-/// The best end of each lane, tile after tile.
+/// A sum of 0 before a row, before the tile.
+template <class Lane>
+HWY_INLINE std::int64_t zero_before(const LaneMatrix<Lane>& m, std::ptrdiff_t row) {
+    Lowering<Lane> sums{m.perfect};
+    for (std::ptrdiff_t passed = 0; passed < row; passed += LaneMatrix<Lane>::block) sums.pass(m, passed);
+    return sums.zero;
+}
+
+/// The best end of each lane, tile after tile, and in each tile window of rows after window.
 template <class D>
 class BestEnds {
 public:
     using Lane = hn::TFromD<D>;
     using V = hn::Vec<D>;
 
-    HWY_INLINE BestEnds(const LaneMatrix<Lane>& m, LaneEnd* ends) : m_(m), ends_(ends), best_(hn::Set(D(), least)) {
+    HWY_INLINE BestEnds(const LaneMatrix<Lane>& m, LaneEnd* ends)
+        : m_(m), ends_(ends), zero_(zero_before(m, m.first_end) + m.gap_extend),
+          best_(hn::Set(D(), at_least(least_sum<Lane>, m.least_score + zero_))), best_column_(hn::Set(D(), Lane{-1})) {
         for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) ends[lane] = {-(1 << 30), 0, 0};
     }
 
-    /// zero: a sum of 0 in the row before first_end, one row and no column on.
-    HWY_INLINE void take(const Tile<D>& tile, std::ptrdiff_t column, std::ptrdiff_t count, std::int64_t zero) {
+    /// What was found before comes before all of it.
+    HWY_INLINE void begin_tile() { best_column_ = hn::Set(D(), Lane{-1}); }
+
+    HWY_INLINE void take(const Tile<D>& tile, std::ptrdiff_t window, std::ptrdiff_t column, std::ptrdiff_t count) {
         const D d;
-        HWY_ALIGN Lane sums[lanes<D>], columns[lanes<D>];
+        const V extend = hn::Set(d, m_.gap_extend);
+        V column_sum = extend, most = hn::Set(d, least_sum<Lane>);
+        for (std::ptrdiff_t k = 0; k < count; ++k) {
+            most = hn::Max(most, minus(d, hn::Load(d, tile.best + k * lanes<D>), column_sum));
+            column_sum = hn::Add(column_sum, extend);
+        }
+        if (!hn::AllTrue(d, hn::Lt(most, best_))) find(tile, window, column, count);
+    }
+
+private:
+    HWY_INLINE void find(const Tile<D>& tile, std::ptrdiff_t window, std::ptrdiff_t column, std::ptrdiff_t count) {
+        const D d;
+        HWY_ALIGN Lane columns[lanes<D>], found[lanes<D>];
         for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
             const std::ptrdiff_t own = m_.target_sizes[lane] - column;
             columns[lane] = static_cast<Lane>(own < 0 ? 0 : own < count ? own : count);
         }
         const V one = hn::Set(d, Lane{1}), extend = hn::Set(d, m_.gap_extend), own = hn::Load(d, columns);
-        V best_column = hn::Zero(d), number = hn::Zero(d), column_sum = extend;
-        const V before = best_;
+        V number = hn::Zero(d), column_sum = extend, is_new = hn::Zero(d);
         for (std::ptrdiff_t k = 0; k < count; ++k) {
             const V here = minus(d, hn::Load(d, tile.best + k * lanes<D>), column_sum);
-            const auto better = hn::And(hn::Gt(here, best_), hn::Gt(own, number));
-            best_column = hn::IfThenElse(better, number, best_column);
+            const auto first = hn::And(hn::Eq(here, best_), hn::Gt(best_column_, number));
+            const auto better = hn::And(hn::Or(hn::Gt(here, best_), first), hn::Gt(own, number));
+            best_column_ = hn::IfThenElse(better, number, best_column_);
             best_ = hn::IfThenElse(better, here, best_);
+            is_new = hn::IfThenElse(better, one, is_new);
             number = hn::Add(number, one);
             column_sum = hn::Add(column_sum, extend);
         }
-        std::uint8_t better[8] = {};
-        hn::StoreMaskBits(d, hn::Gt(best_, before), better);
-        std::uint64_t mask = 0;
-        for (int k = 0; k < 8; ++k) mask |= std::uint64_t{better[k]} << (8 * k);
-        if (mask == 0) return;
+        hn::Store(is_new, d, found);
+        hn::Store(best_column_, d, columns);
+        HWY_ALIGN Lane sums[lanes<D>];
         hn::Store(best_, d, sums);
-        hn::Store(best_column, d, columns);
-        for (; mask != 0; mask &= mask - 1) {
-            const auto lane = static_cast<std::ptrdiff_t>(hwy::Num0BitsBelowLS1Bit_Nonzero64(mask));
-            ends_[lane] = {static_cast<std::int32_t>(sums[lane] - zero),
-                           static_cast<std::int32_t>(m_.first_end + tile.best_row[columns[lane] * lanes<D> + lane]),
+        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
+            if (found[lane] == 0) continue;
+            const Lane sum = tile.best[columns[lane] * lanes<D> + lane];
+            std::ptrdiff_t row = 0;
+            while (m_.end_sums[end_sum_at(row, columns[lane]) * lanes<D> + lane] != sum) ++row;
+            ends_[lane] = {static_cast<std::int32_t>(sums[lane] - zero_), static_cast<std::int32_t>(window + row),
                            static_cast<std::int32_t>(column + columns[lane])};
         }
     }
 
-private:
-    static constexpr Lane least = least_sum<Lane>;
+    /// The sums of a block lie side by side, column after column.
+    static constexpr std::ptrdiff_t end_sum_at(std::ptrdiff_t row, std::ptrdiff_t column) {
+        constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
+        return row / block * block * LaneMatrix<Lane>::tile + column * block + row % block;
+    }
+
     const LaneMatrix<Lane>& m_;
     LaneEnd* ends_;
-    V best_;
+    std::int64_t zero_; // of first_end, one row and no column on
+    V best_, best_column_;
 };
 
 template <class D, class Pairs>
@@ -362,6 +409,7 @@ HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
     };
     const D d;
     Tile<D> tile;
+    ZeroSums<D> zeros;
     begin_edges(d, m);
     BestEnds<D> ends(m, best);
     for (std::ptrdiff_t column = 0; column < m.columns; column += most) {
@@ -370,15 +418,24 @@ HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
             const std::int64_t sum = m.perfect + (k + 1) * m.gap_extend;
             hn::Store(hn::Set(d, static_cast<Lane>(sum)), d, tile.any + k * lanes<D>);
             hn::Store(hn::Set(d, at_least(m.floor, sum - m.gap_open + m.gap_extend)), d, tile.insertion + k * lanes<D>);
-            hn::Store(hn::Set(d, least_sum<Lane>), d, tile.best + k * lanes<D>);
         }
         Lowering<Lane> sums{m.perfect};
-        std::int64_t end_zero = 0;
+        ends.begin_tile();
+        std::ptrdiff_t window = m.first_end;
         for (std::ptrdiff_t row = 0; row < m.rows; row += block) {
-            if (row == m.first_end) end_zero = sums.zero + m.gap_extend;
+            if (row == window) {
+                for (std::ptrdiff_t k = 0; k < count; ++k) {
+                    hn::Store(hn::Set(d, least_sum<Lane>), d, tile.best + k * lanes<D>);
+                }
+            }
             const bool begins = row < m.begins && sums.zero > m.floor;
             const Ends where = row < m.first_end ? Ends::none : row < m.first_last ? Ends::all : Ends::some;
-            sweeps(begins, where)(m, tile, row, column, count, at_least(m.floor, sums.zero));
+            const Lane* const zero = begins ? zeros.of_block(m, sums.zero) : nullptr;
+            sweeps(begins, where)(m, tile, row, column, count, zero, window);
+            if (row + block == window + LaneMatrix<Lane>::window || row + block == m.rows) {
+                ends.take(tile, window, column, count);
+                window = row + block;
+            }
             const std::int64_t lower = sums.pass(m, row);
             if (lower == 0) continue;
             const auto by = hn::Set(d, static_cast<Lane>(lower)), floor = hn::Set(d, m.floor);
@@ -387,7 +444,6 @@ HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
                 hn::Store(minus(d, hn::Load(d, tile.insertion + at), by), d, tile.insertion + at);
             }
         }
-        ends.take(tile, column, count, end_zero);
     }
 }
 

@@ -22,8 +22,11 @@
 // its blocks, stay in the nearest cache however long the target is. Where all lanes have the same target, what each
 // row's bases score against each base is laid out once, and a cell loads it instead of comparing.
 //
+// Where a path may end, its sums are kept for a window of rows, and only the greatest of each column is looked for: the
+// row is searched once a lane's best end has risen, among those of one column.
+//
 //     vector operations a cell: pair 2 (xor, table; or compare, blend; none if the target is shared), add, max 4,
-//     subtract: 8, or 6; one more in rows where a path may begin, and four where it may end.
+//     subtract: 8, or 6; one more in rows where a path may begin, and two where it may end.
 #pragma once
 
 #include <algorithm>
@@ -55,12 +58,16 @@ template <class Lane>
     return least_sum<Lane> + std::max<std::int64_t>(0, down);
 }
 
+/// No path's score is less.
+inline constexpr std::int32_t least_end_score = -(1 << 29);
+
 /// A group of pairs, and room for what is computed. Rows and columns are arrays of as many elements as there are lanes,
 /// one after the other, aligned as registers are.
 template <class Lane>
 struct LaneMatrix {
     static constexpr std::ptrdiff_t block = 4; ///< Rows held in registers: as many as sixteen of them take.
     static constexpr std::ptrdiff_t tile = 64; ///< Columns. More would leave less of 8 bits, fewer cost more to begin.
+    static constexpr std::ptrdiff_t window = 32; ///< Rows whose ends are kept at once: a multiple of block.
     /// What a row has between two tiles, in lanes; and the scores of its bases, if the target is shared.
     static constexpr std::ptrdiff_t edges = 3, bases = 5;
 
@@ -73,9 +80,10 @@ struct LaneMatrix {
     std::ptrdiff_t begins = 0;     ///< A path may begin in this many rows, and before the first: a multiple of block.
     std::ptrdiff_t first_end = 0;  ///< A path may end in this row or later, from 0: a multiple of block.
     std::ptrdiff_t first_last = 0; ///< From this row on, a multiple of block, `ends` says where.
-    const Lane* ends = nullptr;    ///< (rows - first_last) x lanes: greatest_sum where a path may end, else least_sum.
-    bool distinguishes = false;    ///< Whether there are unknown bases, and they score otherwise than a mismatch.
-    bool whole_query = false;      ///< Column 0 is an insertion from row 0 on, not a new begin.
+    std::int64_t least_score = least_end_score; ///< Of an end, one that scores more is looked for.
+    const Lane* ends = nullptr; ///< (rows - first_last) x lanes: greatest_sum where a path may end, else least_sum.
+    bool distinguishes = false; ///< Whether there are unknown bases, and they score otherwise than a mismatch.
+    bool whole_query = false;   ///< Column 0 is an insertion from row 0 on, not a new begin.
 
     Lane match = 0, mismatch = 0, unknown = 0; ///< Added.
     Lane gap_open = 0, gap_extend = 0;         ///< Subtracted.
@@ -83,8 +91,9 @@ struct LaneMatrix {
     Lane floor = 0;                            ///< least_floor, or more.
     std::ptrdiff_t period = 0;                 ///< Rows after which sums are lowered; 0: never. A multiple of block.
 
-    Lane* edge = nullptr;    ///< edges x rows x lanes: scratch.
-    Lane* profile = nullptr; ///< bases x rows x lanes: scratch, if the target is shared.
+    Lane* edge = nullptr;     ///< edges x rows x lanes: scratch.
+    Lane* end_sums = nullptr; ///< window x tile x lanes: scratch.
+    Lane* profile = nullptr;  ///< bases x rows x lanes: scratch, if the target is shared.
 };
 
 /// A lane's best end: the greatest score, then the first column, then the first row, from 0.
@@ -95,7 +104,7 @@ struct LaneEnd {
 template <class Lane>
 struct LaneKernel {
     std::ptrdiff_t lanes = 0;
-    /// ends: one for each lane; a lane without any has a score of less than -2^29.
+    /// ends: one for each lane; a lane without any has a score of less than least_end_score.
     void (*fill)(const LaneMatrix<Lane>&, LaneEnd* ends) = nullptr;
 };
 

@@ -303,18 +303,33 @@ void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shar
     m.perfect = static_cast<Lane>(room_of.perfect);
     m.floor = static_cast<Lane>(room_of.floor);
     m.edge = edge_.of<Lane>(static_cast<std::size_t>(m.rows * LaneMatrix<Lane>::edges * kernel.lanes));
+    m.end_sums = end_sums_.of<Lane>(static_cast<std::size_t>(m.window * m.tile * kernel.lanes));
     m.ends = say_where_paths_end(group, kernel.lanes, m);
+    // The least that a path loses which was left out: it begins or ends too far inside, or sank out of reach.
+    const auto left_out = [&](std::uint32_t pair) {
+        const std::ptrdiff_t query = std::ssize(pairs_[pair].query);
+        std::int64_t loss = room_of.budget;
+        if (m.begins < m.rows && !m.whole_query) loss = std::min(loss, reduced_.match * (m.begins + 1));
+        if (m.first_end > 0 && !m.whole_query) loss = std::min(loss, reduced_.match * (query - m.first_end));
+        return loss;
+    };
+    const auto least_score = [&](std::uint32_t pair) { // of no use, or less
+        return reduced_.match * std::ssize(pairs_[pair].query) - left_out(pair);
+    };
+    const bool all = !proves && !m.whole_query; // a sum below 0 is no part of a local path
+    m.least_score = 0;
+    if (!all) {
+        const auto least = std::min_element(group.begin(), group.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return least_score(a) < least_score(b);
+        });
+        m.least_score = least_score(*least);
+    }
     LaneEnd found[64];
     kernel.fill(m, found);
 
     for (std::size_t lane = 0; lane < group.size(); ++lane) {
         const std::ptrdiff_t query = std::ssize(pairs_[group[lane]].query);
-        // The least that a path loses which was left out: it begins or ends too far inside, or sank out of reach.
-        std::int64_t left_out = room_of.budget;
-        if (m.begins < m.rows && !m.whole_query) left_out = std::min(left_out, reduced_.match * (m.begins + 1));
-        if (m.first_end > 0 && !m.whole_query) left_out = std::min(left_out, reduced_.match * (query - m.first_end));
-        const bool all = !proves && !m.whole_query; // a sum below 0 is no part of a local path
-        if (!all && reduced_.match * query - found[lane].score >= left_out) {
+        if (!all && found[lane].score <= least_score(group[lane])) {
             left.push_back(group[lane]);
             continue;
         }

@@ -81,7 +81,7 @@ private:
     std::size_t tried_ = 0; ///< Pairs that the pass has taken on.
     std::vector<char> texts_;
     CodedBases shared_target_{CodedBases::Side::query};
-    AlignedRoom codes_, query_, target_, ends_room_, edge_, profile_;
+    AlignedRoom codes_, query_, target_, ends_room_, edge_, end_sums_, profile_;
     BatchAligner one_by_one_;
     Alignment single_;
 };
