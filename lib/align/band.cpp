@@ -117,7 +117,10 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     // A path over the whole query begins in row 0, on a diagonal that is not negative.
     if (band.low > band.high || (span_ == Span::query && band.high < 0)) return;
 
-    const auto row_size = static_cast<std::size_t>(query_size_ + 2 * border);
+    // What one register holds needs no rows: what is left in them at last fits into their borders.
+    const bool narrow =
+        band.high - band.low < 2 * register_bytes(instructions_) / static_cast<std::ptrdiff_t>(sizeof(Lane));
+    const auto row_size = static_cast<std::size_t>((narrow ? 0 : query_size_) + 2 * border);
     rows_.assign(6 * row_size, minus_infinity<Lane>);
     const auto row = [&](std::size_t number) { return rows_.data() + number * row_size + border; };
     if (span_ == Span::local) std::fill_n(row(4) - border, 2 * row_size, Lane{0});
@@ -178,15 +181,17 @@ void BandAligner<Lane>::trace(const Sweep<Lane>& s, Alignment& result) {
     std::ptrdiff_t i = result.query_end, j = result.target_end;
     int state = step::diagonal;
     while (i > 0) {
-        const int bits = s.steps[s.row[i + j - s.begin] + i];
+        int bits = s.steps[s.row[i + j - s.begin] + i];
         if (state == step::diagonal) {
-            if ((bits & step::stops) != 0) break;
-            state = bits & step::mask;
-            if (state == step::diagonal) {
-                path_.add(CigarOperation::match);
+            const std::ptrdiff_t last = i;
+            while ((bits & (step::mask | step::stops)) == step::diagonal) {
                 --i, --j;
-                continue;
+                if (i == 0) break;
+                bits = s.steps[s.row[i + j - s.begin] + i];
             }
+            if (i < last) path_.add(CigarOperation::match, static_cast<std::uint32_t>(last - i));
+            if (i == 0 || (bits & step::stops) != 0) break;
+            state = bits & step::mask;
         }
         if (state == step::deletion) {
             path_.add(CigarOperation::deletion);

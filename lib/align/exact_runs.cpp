@@ -16,6 +16,19 @@ bool covered(const std::vector<ExactRun>& runs, std::ptrdiff_t diagonal, std::pt
     });
 }
 
+constexpr std::ptrdiff_t places_at_once = 16;
+
+/// Whether the query's first five bases are at any of so many places from `target` on. Compilers make vector code of it;
+/// what is read behind a target is in its border, since a query has eight bases at least.
+bool may_begin(const std::uint8_t* query, const std::uint8_t* target) {
+    std::uint8_t is[places_at_once];
+    for (std::ptrdiff_t k = 0; k < places_at_once; ++k) {
+        const auto same = [&](std::ptrdiff_t base) { return target[k + base] == query[base] ? 1 : 0; };
+        is[k] = static_cast<std::uint8_t>(same(0) & same(1) & same(2) & same(3) & same(4));
+    }
+    return (eight_bases(is) | eight_bases(is + 8)) != 0;
+}
+
 } // namespace
 
 void TargetIndex::build(const CodedBases& target) {
@@ -34,9 +47,14 @@ void TargetIndex::build(const CodedBases& target) {
 std::optional<std::ptrdiff_t> find_whole(const CodedBases& query, const CodedBases& target) {
     const auto length = static_cast<std::ptrdiff_t>(query.size());
     if (length < TargetIndex::word || query.has_unknown()) return std::nullopt;
-    const std::uint64_t word = eight_bases(query.at(0));
-    for (std::ptrdiff_t at = 0; at + length <= static_cast<std::ptrdiff_t>(target.size()); ++at) {
-        if (eight_bases(target.at(at)) == word && equal_after(query.at(0), target.at(at)) == length) return at;
+    const std::ptrdiff_t places = static_cast<std::ptrdiff_t>(target.size()) - length + 1;
+    const std::uint8_t* const bases = query.at(0);
+    for (std::ptrdiff_t first = 0; first < places; first += places_at_once) {
+        if (!may_begin(bases, target.at(first))) continue;
+        const std::ptrdiff_t behind = std::min(places, first + places_at_once);
+        for (std::ptrdiff_t at = first; at < behind; ++at) {
+            if (equal_after(bases, target.at(at)) == length) return at;
+        }
     }
     return std::nullopt;
 }

@@ -174,16 +174,17 @@ public:
     /// For a block: of its row r and column k, at (r + k) * lanes. zero: a sum of 0 before its first row.
     HWY_INLINE const Lane* of_block(const LaneMatrix<Lane>& m, std::int64_t zero) {
         const D d;
-        const std::int64_t beyond = zero - first_;
-        if (beyond < 0 || beyond > ahead * m.gap_extend || beyond % m.gap_extend != 0) {
+        std::int64_t columns = (zero - first_) / m.gap_extend;
+        if (columns < 0 || columns > ahead || first_ + columns * m.gap_extend != zero) {
             first_ = zero;
+            columns = 0;
             auto sum = hn::Set(d, static_cast<Lane>(zero + 2 * m.gap_extend));
             for (std::ptrdiff_t k = 0; k < size; ++k) {
                 hn::Store(sum, d, sums_ + k * lanes<D>);
                 sum = hn::Add(sum, hn::Set(d, m.gap_extend));
             }
         }
-        return sums_ + (zero - first_) / m.gap_extend * lanes<D>;
+        return sums_ + columns * lanes<D>;
     }
 
 private:
@@ -373,18 +374,22 @@ private:
         hn::Store(best_, d, sums);
         for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
             if (found[lane] == 0) continue;
-            const Lane sum = tile.best[columns[lane] * lanes<D> + lane];
-            std::ptrdiff_t row = 0;
-            while (m_.end_sums[end_sum_at(row, columns[lane]) * lanes<D> + lane] != sum) ++row;
-            ends_[lane] = {static_cast<std::int32_t>(sums[lane] - zero_), static_cast<std::int32_t>(window + row),
+            const std::int64_t score = sums[lane] - zero_;
+            // No row has this score which could not have it if all bases up to it matched.
+            const std::int64_t first = score < 0 ? 0 : (score + m_.match - 1) / m_.match - 1 - window;
+            std::ptrdiff_t row = first < 0 ? 0 : static_cast<std::ptrdiff_t>(first);
+            const std::ptrdiff_t at = columns[lane];
+            while (end_sum(row, at, lane) != tile.best[at * lanes<D> + lane]) ++row;
+            ends_[lane] = {static_cast<std::int32_t>(score), static_cast<std::int32_t>(window + row),
                            static_cast<std::int32_t>(column + columns[lane])};
         }
     }
 
     /// The sums of a block lie side by side, column after column.
-    static constexpr std::ptrdiff_t end_sum_at(std::ptrdiff_t row, std::ptrdiff_t column) {
+    HWY_INLINE Lane end_sum(std::ptrdiff_t row, std::ptrdiff_t column, std::ptrdiff_t lane) const {
         constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
-        return row / block * block * LaneMatrix<Lane>::tile + column * block + row % block;
+        const std::ptrdiff_t of_block = row / block * LaneMatrix<Lane>::tile + column;
+        return m_.end_sums[(of_block * block + row % block) * lanes<D> + lane];
     }
 
     const LaneMatrix<Lane>& m_;
@@ -408,16 +413,18 @@ HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
                                    : sweep<D, Pairs, false, Ends::some>;
     };
     const D d;
+    const auto extend = hn::Set(d, m.gap_extend), open = hn::Set(d, static_cast<Lane>(m.gap_open - m.gap_extend));
     Tile<D> tile;
     ZeroSums<D> zeros;
     begin_edges(d, m);
     BestEnds<D> ends(m, best);
     for (std::ptrdiff_t column = 0; column < m.columns; column += most) {
         const std::ptrdiff_t count = m.columns - column < most ? m.columns - column : most;
+        auto sum = hn::Set(d, m.perfect);
         for (std::ptrdiff_t k = 0; k < count; ++k) {
-            const std::int64_t sum = m.perfect + (k + 1) * m.gap_extend;
-            hn::Store(hn::Set(d, static_cast<Lane>(sum)), d, tile.any + k * lanes<D>);
-            hn::Store(hn::Set(d, at_least(m.floor, sum - m.gap_open + m.gap_extend)), d, tile.insertion + k * lanes<D>);
+            sum = hn::Add(sum, extend);
+            hn::Store(sum, d, tile.any + k * lanes<D>);
+            hn::Store(hn::Max(minus(d, sum, open), hn::Set(d, m.floor)), d, tile.insertion + k * lanes<D>);
         }
         Lowering<Lane> sums{m.perfect};
         ends.begin_tile();

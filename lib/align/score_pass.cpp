@@ -224,9 +224,9 @@ void ScorePass::pack(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<
         std::uint8_t* const bytes = codes_.of<std::uint8_t>(static_cast<std::size_t>(stride * packed));
         unknown = kernels_.pack(text, packed, code, bytes) || unknown;
         Lane* const lane = room.of<Lane>(static_cast<std::size_t>(stride * lanes));
-        for (std::ptrdiff_t at = 0; at < stride; ++at) {
-            for (std::ptrdiff_t k = 0; k < lanes; ++k) lane[at * lanes + k] = static_cast<Lane>(bytes[at * packed + k]);
-        }
+        const std::ptrdiff_t run = packed == lanes ? stride * lanes : lanes; // that lies side by side in both
+        for (std::ptrdiff_t at = 0; at < stride * lanes; at += run)
+            std::copy_n(bytes + at / lanes * packed, run, lane + at);
         return lane;
     };
     m.query = side(true, m.rows, 4, query_);
