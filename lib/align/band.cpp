@@ -21,10 +21,13 @@ namespace {
 template <class Lane, std::size_t bytes, Span span, bool with_unknown>
 [[gnu::always_inline]] inline void sweep_either(Sweep<Lane>& s) {
     // Half a register, where it is enough, costs less: its lanes are shifted in one step instead of three.
-    if (bytes == 32 && s.band.high - s.band.low < 2 * Registers<Lane, 16>::lanes) {
-        sweep_narrow<Lane, 16, span, with_unknown>(s);
-    } else if (s.band.high - s.band.low < 2 * Registers<Lane, bytes>::lanes) {
-        sweep_narrow<Lane, bytes, span, with_unknown>(s);
+    const std::ptrdiff_t width = s.band.high - s.band.low;
+    if (bytes == 32 && width < 2 * Registers<Lane, 16>::lanes) {
+        sweep_narrow<Lane, 16, 1, span, with_unknown>(s);
+    } else if (width < 2 * Registers<Lane, bytes>::lanes) {
+        sweep_narrow<Lane, bytes, 1, span, with_unknown>(s);
+    } else if (width < 4 * Registers<Lane, bytes>::lanes) {
+        sweep_narrow<Lane, bytes, 2, span, with_unknown>(s);
     } else {
         sweep_wide<Lane, bytes, span, with_unknown>(s);
     }
@@ -106,8 +109,9 @@ template <class Lane>
 void BandAligner<Lane>::align(Band band, Alignment& best) {
     constexpr std::ptrdiff_t border = Sweep<Lane>::border;
     band.high = std::min(band.high, target_size_);
-    // What fits into one register is aligned up to all of its lanes.
-    for (const std::ptrdiff_t bytes : {std::ptrdiff_t{16}, register_bytes(instructions_)}) {
+    // What fits into one register, or two, is aligned up to all of its lanes.
+    const std::ptrdiff_t widest_register = register_bytes(instructions_);
+    for (const std::ptrdiff_t bytes : {std::ptrdiff_t{16}, widest_register, 2 * widest_register}) {
         const auto diagonals = 2 * bytes / static_cast<std::ptrdiff_t>(sizeof(Lane));
         if (band.high - band.low >= diagonals || band.low > band.high) continue;
         band.low = band.high - diagonals + 1;
@@ -117,9 +121,8 @@ void BandAligner<Lane>::align(Band band, Alignment& best) {
     // A path over the whole query begins in row 0, on a diagonal that is not negative.
     if (band.low > band.high || (span_ == Span::query && band.high < 0)) return;
 
-    // What one register holds needs no rows: what is left in them at last fits into their borders.
-    const bool narrow =
-        band.high - band.low < 2 * register_bytes(instructions_) / static_cast<std::ptrdiff_t>(sizeof(Lane));
+    // What registers hold needs no rows: what is left in them at last fits into the rows' borders.
+    const bool narrow = band.high - band.low < 4 * widest_register / static_cast<std::ptrdiff_t>(sizeof(Lane));
     const auto row_size = static_cast<std::size_t>((narrow ? 0 : query_size_) + 2 * border);
     rows_.assign(6 * row_size, minus_infinity<Lane>);
     const auto row = [&](std::size_t number) { return rows_.data() + number * row_size + border; };

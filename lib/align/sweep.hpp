@@ -219,68 +219,92 @@ template <class Lane, std::size_t bytes, Span span, bool with_unknown>
     }
 }
 
-/// A band of at most 2 * lanes diagonals: all of an antidiagonal is one register, from top_row on. A band of fewer must
-/// end at the matrix's first column: lanes that are past its end but inside the matrix would not be reached from its
-/// begin.
-template <class Lane, std::size_t bytes, Span span, bool with_unknown>
+/// A band of at most 2 * lanes diagonals, lanes those of `count` registers: they hold all of an antidiagonal, from
+/// top_row on. A band of fewer must end at the matrix's first column: lanes that are past its end but inside the matrix
+/// would not be reached from its begin.
+template <class Lane, std::size_t bytes, std::size_t count, Span span, bool with_unknown>
 [[gnu::always_inline]] inline void sweep_narrow(Sweep<Lane>& s) {
     using In = Registers<Lane, bytes>;
     using Vector = typename In::Vector;
+    constexpr std::ptrdiff_t lanes = In::lanes * static_cast<std::ptrdiff_t>(count);
     const Recurrence<Lane, bytes, span, with_unknown> recur(s);
     const Vector zero = {};
-    Vector lane_number, outside;
-    In::number(lane_number);
+    Vector outside, lane_number[count];
     In::fill(outside, minus_infinity<Lane>);
 
-    Vector any = outside, before = outside, deletion = outside, insertion = outside;
-    Vector best = zero, best_at = zero;
-    for (std::ptrdiff_t at = s.begin; at <= s.end; ++at) {
-        const std::ptrdiff_t top = top_row(at, s.band);
-        Vector q, t, left, above, steps;
-        In::load(q, s.query + (top - 1));
-        In::load(t, s.target + (s.target_size - at + top));
-        Vector now = before;
-        before = any;
-        if (((at - s.band.high) & 1) != 0) { // top has just moved down by a row
-            In::shift_down(left, any, outside);
-            In::shift_down(deletion, Vector(deletion), outside);
-            above = any;
+    Vector any[count], before[count], deletion[count], insertion[count], best[count], best_at[count];
+    for (std::size_t k = 0; k < count; ++k) {
+        In::number(lane_number[k]);
+        lane_number[k] += static_cast<Lane>(static_cast<std::ptrdiff_t>(k) * In::lanes);
+        any[k] = before[k] = deletion[k] = insertion[k] = outside;
+        best[k] = best_at[k] = zero;
+    }
+    // Copied, since a byte that is stored might change a member, as far as the compiler knows.
+    const Lane *const query = s.query, *const target = s.target;
+    const std::ptrdiff_t begin = s.begin, end = s.end, query_size = s.query_size, target_size = s.target_size;
+    const Band band = s.band;
+    std::uint8_t* steps_at = s.steps;
+    std::ptrdiff_t* const row = s.row;
+    for (std::ptrdiff_t at = begin; at <= end; ++at, steps_at += lanes) {
+        const std::ptrdiff_t top = top_row(at, band);
+        Vector left[count], above[count];
+        if (((at - band.high) & 1) != 0) { // top has just moved down by a row
+            for (std::size_t k = 0; k < count; ++k) {
+                In::shift_down(left[k], any[k], k + 1 < count ? any[k + 1] : outside);
+                In::shift_down(deletion[k], Vector(deletion[k]), k + 1 < count ? deletion[k + 1] : outside);
+                above[k] = any[k];
+            }
         } else {
-            left = any;
-            In::shift_up(above, any, outside);
-            In::shift_up(insertion, Vector(insertion), outside);
+            for (std::size_t k = count; k-- > 0;) {
+                left[k] = any[k];
+                In::shift_up(above[k], any[k], k > 0 ? any[k - 1] : outside);
+                In::shift_up(insertion[k], Vector(insertion[k]), k > 0 ? insertion[k - 1] : outside);
+            }
         }
-        recur(q, t, now, left, above, deletion, insertion, steps);
-        if (top <= 0 || at - top < In::lanes) { // lanes in row 0, in column 0, or before them
-            const Vector row = lane_number + static_cast<Lane>(top);
-            const Vector column = static_cast<Lane>(at) - row;
-            const Vector edge = span == Span::local ? (row <= 0) | (column <= 0) : (row <= 0) | (column < 0);
-            now = edge ? zero : now;
-            if (span == Span::query) now = column < 0 ? outside : now;
-            deletion = edge ? outside : deletion;
-            insertion = edge ? outside : insertion;
+        const bool at_edge = top <= 0 || at - top < lanes; // lanes in row 0, in column 0, or before them
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::ptrdiff_t first = top + static_cast<std::ptrdiff_t>(k) * In::lanes;
+            Vector q, t, steps;
+            In::load(q, query + (first - 1));
+            In::load(t, target + (target_size - at + first));
+            Vector now = before[k];
+            before[k] = any[k];
+            recur(q, t, now, left[k], above[k], deletion[k], insertion[k], steps);
+            if (at_edge) {
+                const Vector i = lane_number[k] + static_cast<Lane>(top);
+                const Vector j = static_cast<Lane>(at) - i;
+                const Vector edge = span == Span::local ? (i <= 0) | (j <= 0) : (i <= 0) | (j < 0);
+                now = edge ? zero : now;
+                if (span == Span::query) now = j < 0 ? outside : now;
+                deletion[k] = edge ? outside : deletion[k];
+                insertion[k] = edge ? outside : insertion[k];
+            }
+            any[k] = now;
+            In::store_bytes(steps, steps_at + static_cast<std::ptrdiff_t>(k) * In::lanes);
+            if constexpr (span == Span::local) {
+                // Sums outside the matrix are in no lane above those inside, so they never replace the best one.
+                const Vector better = now > best[k];
+                best[k] = better ? now : best[k];
+                best_at[k] = better ? zero + static_cast<Lane>(at) : best_at[k];
+            }
         }
-        any = now;
-        const std::ptrdiff_t filled = (at - s.begin) * In::lanes;
-        s.row[at - s.begin] = filled - top;
-        In::store_bytes(steps, s.steps + filled);
-        if constexpr (span == Span::local) {
-            // Sums outside the matrix are in no lane above those inside, so they never replace the best one.
-            const Vector better = any > best;
-            best = better ? any : best;
-            best_at = better ? zero + static_cast<Lane>(at) : best_at;
-        } else if (s.query_size >= top && s.query_size < top + In::lanes && at >= s.query_size &&
-                   at <= s.query_size + s.target_size) {
-            In::store(any, s.any[0]);
-            const Lane sum = s.any[0][s.query_size - top];
+        row[at - begin] = (at - begin) * lanes - top;
+        if (span == Span::query && query_size >= top && query_size < top + lanes && at >= query_size &&
+            at <= query_size + target_size) {
+            for (std::size_t k = 0; k < count; ++k) {
+                In::store(any[k], s.any[0] + static_cast<std::ptrdiff_t>(k) * In::lanes);
+            }
+            const Lane sum = s.any[0][query_size - top];
             if (sum > s.query_best) {
                 s.query_best = sum;
                 s.query_best_at = at;
             }
         }
     }
-    In::store(best, s.best);
-    In::store(best_at, s.best_at);
+    for (std::size_t k = 0; k < count; ++k) {
+        In::store(best[k], s.best + static_cast<std::ptrdiff_t>(k) * In::lanes);
+        In::store(best_at[k], s.best_at + static_cast<std::ptrdiff_t>(k) * In::lanes);
+    }
     s.best_by_lane = true;
 }
 

@@ -37,11 +37,11 @@ TEST_CASE("a band that holds every best path gives the oracle's alignment, whate
         const auto query_size = static_cast<std::ptrdiff_t>(query.size());
         Band band;
         band.low = static_cast<std::ptrdiff_t>(random.under(query.size() + target.size() + 1)) - query_size;
-        band.high = band.low + static_cast<std::ptrdiff_t>(random.under(40));
-        for (const Instructions instructions : {Instructions::widest, Instructions::baseline}) {
+        band.high = band.low + static_cast<std::ptrdiff_t>(random.under(80)); // one register, two, or more
+        const auto compare = [&](auto lane, Instructions instructions) {
             INFO(pair.query << "\n" << pair.target << "\n" << band.low << " to " << band.high);
             Alignment found = worst_alignment();
-            BandAligner<std::int32_t> aligner(scores, span, instructions);
+            BandAligner<decltype(lane)> aligner(scores, span, instructions);
             aligner.set_target(target);
             aligner.set_query(query);
             aligner.align(band, found);
@@ -53,6 +53,10 @@ TEST_CASE("a band that holds every best path gives the oracle's alignment, whate
                 REQUIRE(found.score == expected.score);
                 ++compared;
             }
+        };
+        for (const Instructions instructions : {Instructions::widest, Instructions::baseline}) {
+            compare(std::int32_t{}, instructions);
+            if (fits_16_bits(query.size(), target.size(), scores)) compare(std::int16_t{}, instructions);
         }
     }
     CHECK(compared > 200);
