@@ -18,8 +18,8 @@ using namespace spillway::test;
 
 namespace {
 
-constexpr int items = 40;
-constexpr std::size_t payload = 70'000; // More than is gathered: each is a write of its own.
+constexpr int items = 24;
+constexpr std::size_t payload = 120'000; // More than is gathered: each is a write of its own.
 
 struct Block {
     int number = 0;
@@ -100,10 +100,10 @@ TEST_CASE("whichever call fails, a run that spills ends with the same results or
     Pool pool(two_workers());
     const std::size_t descriptors = open_descriptors();
     std::uint64_t spilled = 0;
-    {
+    for (int attempt = 0; spilled == 0; ++attempt) { // Whether a worker runs ahead is for the machine to say.
+        REQUIRE(attempt < 100);
         const TemporaryDirectory directory;
         REQUIRE(run(pool, directory.path(), system_files(), nullptr, &spilled) == expected());
-        REQUIRE(spilled > 0);
     }
     std::size_t errors = 0, runs = 0;
     for (const Named& named : faults()) {
@@ -128,7 +128,7 @@ TEST_CASE("whichever call fails, a run that spills ends with the same results or
     }
     CHECK(open_descriptors() == descriptors);
     CHECK(errors > 20); // Failing to read back is one.
-    CHECK(runs > 300);
+    CHECK(runs > 100);
 }
 
 TEST_CASE("whichever call fails, a run with a journal ends the same or can be resumed to the same results") {
@@ -145,7 +145,7 @@ TEST_CASE("whichever call fails, a run with a journal ends the same or can be re
             files->fail_call = k;
             bool done = false;
             try {
-                Journal journal({.directory = kept, .commit_period = std::chrono::milliseconds(1), .files = files});
+                Journal journal({.directory = kept, .commit_period = std::chrono::milliseconds(3), .files = files});
                 if (run(pool, "", nullptr, &journal) != expected()) FAIL("other results");
                 done = true;
                 journal.remove();
