@@ -177,6 +177,17 @@ int kill_at_random(std::mt19937_64& random) {
     return killed;
 }
 
+/// Where there are more than 120 calls, spread over all of them.
+void kill_at_each_call(bool after, std::uint64_t seed) {
+    std::mt19937_64 random(seed);
+    const long calls = undisturbed().calls;
+    REQUIRE(calls >= 50);
+    const long points = std::min(calls, 120L);
+    int kills = 0;
+    for (long i = 0; i < points; ++i) kills += kill_twice(i * calls / points, after, random);
+    CHECK(kills > points);
+}
+
 /// Of spillway-call-faulty; the last two end no run.
 const std::vector<std::string> faults = {"ENOSPC", "EIO", "EDQUOT", "EMFILE", "EACCES", "EROFS", "half", "EINTR"};
 
@@ -225,20 +236,14 @@ void stop_at_random(int runs, std::uint64_t seed) {
 
 } // namespace
 
-// The next two together kill more than 200 runs, of which half were recovering from a kill.
+// The next three together kill more than 200 runs, of which half were recovering from a kill.
 
-TEST_CASE("killed at each call on its files, and again while it recovers, the caller ends with the same VCF") {
-    std::mt19937_64 random(51); // NOLINT: a fixed seed is wanted
-    const long calls = undisturbed().calls;
-    REQUIRE(calls >= 50);
-    // Before and after each call; where there are more than 240 such points, spread over all of them.
-    const long points = std::min(2 * calls, 240L);
-    int kills = 0;
-    for (long i = 0; i < points; ++i) {
-        const long point = i * 2 * calls / points;
-        kills += kill_twice(point / 2, point % 2 != 0, random);
-    }
-    CHECK(kills > points);
+TEST_CASE("killed before each call on its files, and again while it recovers, the caller ends with the same VCF") {
+    kill_at_each_call(false, 51);
+}
+
+TEST_CASE("killed after each call on its files, and again while it recovers, the caller ends with the same VCF") {
+    kill_at_each_call(true, 50);
 }
 
 TEST_CASE("killed at random moments, and again, the caller ends with the same VCF") {
