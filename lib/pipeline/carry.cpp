@@ -244,20 +244,21 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
     seat.carried.resize(made);
     seat.candidates += made;
     if (family.gathers) family.unfinished.expect(made);
+    for (Slot* slot : seat.carried) slot->chunk = family.entries.append(slot->index + 1);
+    pass_over_journaled(seat);
     if (plan_.stages[stage]->keeps_parent) {
         // Each child that is carried holds a pin on the parent, as one taken from a queue would. Ours keeps it in
         // memory meanwhile.
-        for (std::size_t i = 0; i < made; ++i) {
+        for (std::size_t i = 0; i < seat.carried.size(); ++i) {
             if (!pin(seat, &family))
                 throw Error(ErrorCode::runtime, "making children", to_string(family.key),
                             "the parent moved while pinned");
         }
     }
-    for (Slot* slot : seat.carried) slot->chunk = family.entries.append(slot->index + 1);
     const bool last = broken || made < wanted;
     Growing ended;
     if (last) ended = std::exchange(growing, {});
-    if (made > 0) {
+    if (!seat.carried.empty()) {
         const std::size_t next = stage + 1;
         if (plan_.stages[next]->kind == Kind::map || points_[next].forks) {
             publish(seat, seat.carried, next);

@@ -236,9 +236,9 @@ private:
 
     // resume.cpp
     void start_journal(const Options& options);
-    [[nodiscard]] bool is_journaled(std::uint64_t source_item) const noexcept;
+    [[nodiscard]] bool is_journaled(const Slot& slot) const noexcept;
     void pass_over_journaled(SeatState& seat);
-    void replay(SeatState& seat, std::uint64_t source_item);
+    void replay(SeatState& seat, const Key& key);
     void note_result(SeatState& seat, Slot& slot);
     void note_nothing(SeatState& seat, const Slot& slot);
     void note_family(SeatState& seat, const Family& family);

@@ -162,7 +162,7 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
         case State::dropped:
         case State::failed:
             emit(seat);
-            if (family.parent == nullptr && is_journaled(slot.ordinal)) replay(seat, slot.ordinal);
+            if (is_journaled(slot)) replay(seat, key({nullptr, Outcome::kept, &slot}));
             family.entries.pass(at.at); // before the slot is free for another: see complete()
             free_slot(seat, slot);
             if (family.parent == nullptr) ++passed;

@@ -21,16 +21,18 @@ void Core::start_journal(const Options& options) {
     journal_ = &options.journal->run();
 }
 
-bool Core::is_journaled(std::uint64_t source_item) const noexcept {
-    return journal_ != nullptr && journal_->contains(source_item);
+/// Not where children are gathered, or batched by key: these need all of them.
+bool Core::is_journaled(const Slot& slot) const noexcept {
+    if (journal_ == nullptr || slot.family->gathers || slot.family->keyed != Family::no_stage) return false;
+    return journal_->contains(key({nullptr, Outcome::kept, const_cast<Slot*>(&slot)})); // NOLINT: only looked at
 }
 
-/// Of the source items in seat.carried, leaves those that must be computed. The others fill their place in the order
-/// without a payload; the drain gives their results to the sink when it comes by.
+/// Of seat.carried, fresh from the source or a fan-out, leaves those that must be computed. The others fill their place
+/// in the order without a payload; the drain gives their results to the sink when it comes by.
 void Core::pass_over_journaled(SeatState& seat) {
     if (journal_ == nullptr) return;
     const auto computed = std::stable_partition(seat.carried.begin(), seat.carried.end(),
-                                                [&](const Slot* slot) { return !is_journaled(slot->ordinal); });
+                                                [&](const Slot* slot) { return !is_journaled(*slot); });
     if (computed == seat.carried.end()) return;
     for (auto at = computed; at != seat.carried.end(); ++at) {
         (*at)->payload.reset();
@@ -41,8 +43,8 @@ void Core::pass_over_journaled(SeatState& seat) {
     drain(seat, false);
 }
 
-/// Gives the sink what the journal has of an item. Only inside the drain.
-void Core::replay(SeatState& seat, std::uint64_t source_item) {
+/// Gives the sink what the journal has of a candidate. Only inside the drain.
+void Core::replay(SeatState& seat, const Key& replayed) {
     Stage& sink = *plan_.stages[sink_];
     Family above; // Key and ordinal are all that the sink can ask of a result.
     Slot slot;
@@ -51,7 +53,7 @@ void Core::replay(SeatState& seat, std::uint64_t source_item) {
     Item item{&slot.payload, Outcome::kept, &slot};
     try {
         journal_->replay(
-            source_item,
+            replayed,
             [&](const Key& key, std::span<const std::byte> encoded) {
                 above.key = key;
                 slot.ordinal = above.key.ordinals[--above.key.depth];

@@ -15,6 +15,12 @@ bool before(const Key& a, const Key& b) noexcept {
     return a.ordinals != b.ordinals ? a.ordinals < b.ordinals : a.depth < b.depth;
 }
 
+/// Or is it itself.
+bool is_below(const Key& key, const Key& root) noexcept {
+    return key.depth >= root.depth &&
+           std::equal(root.ordinals.begin(), root.ordinals.begin() + root.depth, key.ordinals.begin());
+}
+
 } // namespace
 
 const FinishedItems::Place* FinishedItems::find(const Key& key) const noexcept {
@@ -41,10 +47,19 @@ void FinishedItems::keep_finished() {
     places_.erase(std::unique(places_.begin(), places_.end(),
                               [](const Place& a, const Place& b) { return a.record.key == b.record.key; }),
                   places_.end());
-    for (const Place& place : places_) {
-        if (place.record.key.depth == 1 && is_whole(place)) items_.push_back(place.record.key.ordinals[0]);
+    // Of a whole tree all is kept: what is below its root comes right after it.
+    std::vector<bool> kept(places_.size());
+    const Key* root = nullptr;
+    for (std::size_t i = 0; i != places_.size(); ++i) {
+        const Key& key = places_[i].record.key;
+        if ((root == nullptr || !is_below(key, *root)) && is_whole(places_[i])) {
+            root = &key;
+            source_items_ += key.depth == 1 ? 1 : 0;
+        }
+        kept[i] = root != nullptr && is_below(key, *root);
     }
-    std::erase_if(places_, [&](const Place& place) { return !contains(place.record.key.ordinals[0]); });
+    std::size_t next = 0;
+    std::erase_if(places_, [&](const Place&) { return !kept[next++]; });
     places_.shrink_to_fit();
 }
 
@@ -52,18 +67,6 @@ std::set<std::uint32_t> FinishedItems::files() const {
     std::set<std::uint32_t> files;
     for (const Place& place : places_) files.insert(place.file);
     return files;
-}
-
-bool FinishedItems::contains(std::uint64_t source_item) const noexcept {
-    return std::binary_search(items_.begin(), items_.end(), source_item);
-}
-
-void FinishedItems::visit(std::uint64_t source_item, const std::function<void(const Place&)>& on_result,
-                          const std::function<void(const Key&)>& on_end) const {
-    Key key;
-    key.ordinals[0] = source_item;
-    key.depth = 1;
-    visit(*find(key), on_result, on_end);
 }
 
 void FinishedItems::visit(const Place& place, const std::function<void(const Place&)>& on_result,

@@ -1,8 +1,8 @@
-// Which source items earlier runs finished, and where their results lie.
+// Which candidates earlier runs finished, with all that came of them, and where their results lie.
 //
 //     FinishedItems items;
 //     items.add(file, record) ... ; items.keep_finished();
-//     if (items.contains(ordinal)) items.visit(ordinal, on_result, on_end);
+//     if (items.contains(key)) items.visit(key, on_result, on_end);
 #pragma once
 
 #include "spill/journal_file.hpp"
@@ -25,17 +25,21 @@ public:
     /// `file` is a number of the caller's own. Of records with the same key the first counts.
     void add(std::uint32_t file, const JournalRecord& record) { places_.push_back({file, record}); }
 
-    /// Forgets what does not belong to an item whose whole tree is there: below each family all of its children.
+    /// Forgets what is in no whole tree: one of a candidate whose children are all there, if it is a family, and whole.
     void keep_finished();
 
-    [[nodiscard]] bool contains(std::uint64_t source_item) const noexcept;
+    /// Whether the candidate's whole tree is there.
+    [[nodiscard]] bool contains(const Key& key) const noexcept { return find(key) != nullptr; }
     /// Numbers of the files that results are to be read from, or that say that there are none.
     [[nodiscard]] std::set<std::uint32_t> files() const;
-    [[nodiscard]] std::uint64_t size() const noexcept { return items_.size(); }
+    /// Source items.
+    [[nodiscard]] std::uint64_t size() const noexcept { return source_items_; }
 
-    /// The item's results in order, and the end of each family after its last. The item must be contained.
-    void visit(std::uint64_t source_item, const std::function<void(const Place&)>& on_result,
-               const std::function<void(const Key&)>& on_end) const;
+    /// The candidate's results in order, and the end of each family after its last. It must be contained.
+    void visit(const Key& key, const std::function<void(const Place&)>& on_result,
+               const std::function<void(const Key&)>& on_end) const {
+        visit(*find(key), on_result, on_end);
+    }
 
 private:
     [[nodiscard]] const Place* find(const Key& key) const noexcept;
@@ -43,8 +47,8 @@ private:
     void visit(const Place& place, const std::function<void(const Place&)>& on_result,
                const std::function<void(const Key&)>& on_end) const;
 
-    std::vector<Place> places_;        ///< By key, parents before their children.
-    std::vector<std::uint64_t> items_; ///< In order.
+    std::vector<Place> places_; ///< By key, parents before their children.
+    std::uint64_t source_items_ = 0;
 };
 
 } // namespace spillway

@@ -104,12 +104,11 @@ void RunJournal::load(const std::string& name) {
     }
 }
 
-void RunJournal::replay(std::uint64_t source_item,
-                        const std::function<void(const Key&, std::span<const std::byte>)>& on_result,
+void RunJournal::replay(const Key& key, const std::function<void(const Key&, std::span<const std::byte>)>& on_result,
                         const std::function<void(const Key&)>& on_end) {
     std::vector<std::byte> encoded;
     finished_.visit(
-        source_item,
+        key,
         [&](const FinishedItems::Place& place) {
             const JournalRecord& record = place.record;
             const auto fail = [&](const std::string& detail) {

@@ -56,10 +56,10 @@ public:
     RunJournal(const RunJournal&) = delete;
     RunJournal& operator=(const RunJournal&) = delete;
 
-    [[nodiscard]] bool contains(std::uint64_t source_item) const noexcept { return finished_.contains(source_item); }
-    /// The item's results in order, and the end of each family after its last. Throws Error(disk), and what the
+    [[nodiscard]] bool contains(const Key& key) const noexcept { return finished_.contains(key); }
+    /// The candidate's results in order, and the end of each family after its last. Throws Error(disk), and what the
     /// functions throw.
-    void replay(std::uint64_t source_item, const std::function<void(const Key&, std::span<const std::byte>)>& on_result,
+    void replay(const Key& key, const std::function<void(const Key&, std::span<const std::byte>)>& on_result,
                 const std::function<void(const Key&)>& on_end);
 
     /// Starts the thread. Throws Error(usage) if an earlier run has not ended, Error(disk) if no file can be made.

@@ -41,15 +41,18 @@ void scan(Bytes image) {
     items.keep_finished();
     require(items.size() == 0 || !items.files().empty());
     for (std::uint64_t item = 0; item < 8; ++item) {
-        if (!items.contains(item)) continue;
+        Key key;
+        key.ordinals[0] = item;
+        key.depth = 1;
+        if (!items.contains(key)) continue;
         Key last;
         items.visit(
-            item,
+            key,
             [&](const FinishedItems::Place& place) {
                 require(place.record.key.ordinals[0] == item && last.ordinals <= place.record.key.ordinals);
                 last = place.record.key;
             },
-            [&](const Key& key) { require(key.ordinals[0] == item); });
+            [&](const Key& ended) { require(ended.ordinals[0] == item); });
     }
 }
 
