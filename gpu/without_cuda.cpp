@@ -5,7 +5,7 @@
 namespace spillway {
 
 CudaDevices cuda_devices() {
-    return {{}, "this build of Spillway has no CUDA (SPILLWAY_CUDA)"};
+    return {.devices = {}, .reason = "this build of Spillway has no CUDA (SPILLWAY_CUDA)", .built = false};
 }
 
 void gpu::launch_on_cuda(const Launch&, void*) {

@@ -14,6 +14,7 @@
 
 #include "spillway/error.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,6 +26,10 @@
 #include <string_view>
 
 namespace spillway {
+
+namespace detail {
+class Feeder;
+}
 
 enum class DeviceFault : std::uint8_t {
     no_driver,     ///< There is no driver, or it is too old: no retry helps.
@@ -121,9 +126,13 @@ public:
     /// Slow: taken once and reused. Throws DeviceError.
     [[nodiscard]] virtual std::unique_ptr<Staging> make_staging(std::size_t bytes) = 0;
     [[nodiscard]] virtual std::unique_ptr<Stream> make_stream() = 0;
-    /// Tries to bring a lost device back. Called with none of its staging and streams left. Throws DeviceError where
-    /// it is still gone.
+    /// Tries to bring a lost device back. Called with none of its staging and streams left, whoever shares it. Throws
+    /// DeviceError where it is still gone.
     virtual void reset() {}
+
+private:
+    friend class detail::Feeder;
+    std::atomic<std::uint32_t> use_{0}; // who has staging and streams of it: router/device_use.hpp
 };
 
 struct HostDeviceOptions {

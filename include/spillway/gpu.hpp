@@ -123,6 +123,7 @@ private:
 struct CudaDevices {
     std::vector<std::shared_ptr<Device>> devices;
     std::string reason; ///< Why there is none: the versions of driver and run time where it is for them. Else empty.
+    bool built = true;  ///< Whether this build has CUDA at all.
 };
 
 /// The CUDA devices of this machine that the kernels run on. Never throws for want of a driver or of a device.

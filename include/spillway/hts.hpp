@@ -260,8 +260,9 @@ public:
     [[nodiscard]] std::shared_ptr<const ReadBlock> next();
 
     [[nodiscard]] const ReadCounts& counts() const noexcept;
-    /// Heap bytes held, htslib's decoder included as an estimate, for a memory budget.
-    [[nodiscard]] std::size_t bytes() const noexcept;
+    /// Heap bytes that a stream of this file holds, about: htslib's decoder and a block of short reads, for a memory
+    /// budget.
+    [[nodiscard]] static std::size_t bytes(const AlignmentFile& file) noexcept;
 
 private:
     struct State;

@@ -32,14 +32,20 @@ enum class Reaction : std::uint8_t {
 struct Options {
     std::uint64_t memory =
         0; ///< Bytes that the run may use; 0: what the machine and its cgroup allow. On a shared pool: the pool's.
+    /// Bytes that the stages come to hold during the run whatever the candidates, such as a reference that they load.
+    /// With the tables, the workers' buffers and what .local() was said to take it is the least memory that a run
+    /// accepts.
+    std::uint64_t resident = 0;
     std::size_t threads = 0;    ///< Most workers; 0: what affinity and the cgroup allow. On a shared pool: the pool's.
     std::size_t open_items = 0; ///< Source items begun and not yet through the ordered sink, at most; 0: by the budget.
     int priority = 0;           ///< Among the pipelines of a pool, the highest is served first.
     std::optional<SpillOptions> spill =
         {}; ///< Where to spill; none: the first of $TMPDIR, /var/tmp and /tmp that is a disk, else not at all.
-    /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Each is fed by a thread of its
-    /// own.
+    /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Pipelines may share one.
     std::vector<std::shared_ptr<Device>> devices = {};
+    /// Threads that pack and unpack for each device and stage, at least 1, beside the workers: more where a device is
+    /// faster than one of them can serve it. The device form is then called by several at once.
+    std::size_t feeders = 1;
     RouterOptions router = {};  ///< When a device takes a batch. Its gpu = off ignores the devices, required wants one.
     Journal* journal = nullptr; ///< Keeps what is finished, and gives what earlier runs finished; it outlives the run.
     std::stop_token stop = {};  ///< A request ends the run with Error(cancelled).

@@ -17,7 +17,8 @@
 
 namespace spillway {
 
-template <class T>
+/// `Atomic` is what tests put in the place of the machine's atomics.
+template <class T, template <class> class Atomic = std::atomic>
 class resources final : public detail::Lender {
 public:
     /// `count` things, each made by `factory() -> T`, here and now.
@@ -45,7 +46,7 @@ public:
 
 private:
     std::vector<std::unique_ptr<detail::LocalOf<T>>> things_;
-    std::vector<std::atomic<bool>> taken_;
+    std::vector<Atomic<bool>> taken_;
 };
 
 } // namespace spillway

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -59,6 +60,9 @@ struct DeviceReport {
     bool down = false;
     std::vector<MeasuredRate> rates;
 };
+
+/// What several feeders of one device have seen, as one: sums; rates by their samples.
+[[nodiscard]] DeviceReport joined(std::span<const DeviceReport> feeders);
 
 struct RouterReport {
     std::uint64_t cpu_batches = 0;

@@ -174,9 +174,4 @@ void BlockBuilder::clear() noexcept {
     qualities_.clear();
 }
 
-std::size_t BlockBuilder::bytes() const noexcept {
-    return reads_.capacity() * sizeof(Read) + bases_.capacity() + qualities_.capacity() +
-           (cigar_.capacity() + cigar_sizes_.capacity() + lengths_.capacity()) * sizeof(std::uint32_t);
-}
-
 } // namespace spillway::hts

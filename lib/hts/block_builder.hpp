@@ -28,8 +28,6 @@ public:
     [[nodiscard]] std::size_t bytes_used() const noexcept {
         return 2 * bases_.size() + cigar_.size() * sizeof(std::uint32_t);
     }
-    /// Heap bytes of the scratch.
-    [[nodiscard]] std::size_t bytes() const noexcept;
     /// The contig of the gathered reads; -1 where there are none.
     [[nodiscard]] std::int32_t contig() const noexcept { return reads_.empty() ? -1 : reads_.front().contig; }
     /// The gathered reads as a block, null where there are none; begins the next one.

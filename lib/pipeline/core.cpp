@@ -93,11 +93,15 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     told_bytes_ = static_cast<std::int64_t>(std::clamp<std::uint64_t>(governor_.budget() / 1024, 1024, 256 * 1024));
     priority = options.priority;
     open_store(options);
-    // The head gets through in whatever memory, but the tables and buffers that every run has must fit.
+    // The head gets through in whatever memory, but the tables, buffers and states that every run has must fit.
+    std::uint64_t of_worker = store_ != nullptr ? least_spill_buffer : 0;
+    for (const std::unique_ptr<Stage>& stage : plan.stages) {
+        if (stage->has_local && stage->lender == nullptr) of_worker += stage->local_bytes;
+    }
     const std::uint64_t least =
-        Directory::chunk_slots * sizeof(Slot) + (store_ != nullptr ? workers_.max_threads() * least_spill_buffer : 0);
+        Directory::chunk_slots * sizeof(Slot) + options.resident + workers_.max_threads() * of_worker;
     governor_.set_floor(std::max(least, governor_.floor()));
-    start_feeders(options);
+    make_feeders(options);
     order_.push_back({&root_, 0});
     start_journal(options);
 }
@@ -143,34 +147,6 @@ SeatState& Core::seat_for(std::uint16_t index) {
     std::unique_ptr<SeatState>& state = seats_[index];
     if (state == nullptr) state = std::make_unique<SeatState>(directory_, points_, index);
     return *state;
-}
-
-void Core::start_feeders(const Options& options) {
-    if (options.router.gpu == Gpu::off) return;
-    std::uint16_t next_seat = Workers::worker_seats;
-    const auto add = [&](std::size_t stage, std::size_t device) {
-        if (next_seat == Workers::max_seats)
-            throw Error(ErrorCode::usage, "running " + plan_.name, "", "more than 64 devices and routed stages");
-        feeders_.push_back(
-            std::make_unique<Feeder>(*this, stage, device, options.devices[device], next_seat++, options.router));
-    };
-    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) {
-        if (plan_.stages[stage]->device_form() == nullptr) continue;
-        if (options.devices.empty()) {
-            if (options.router.gpu != Gpu::required) continue;
-            throw Error(ErrorCode::usage, "running " + plan_.name, plan_.stages[stage]->name,
-                        "a device is required, and none was given");
-        }
-        points_[stage].fed = true;
-        if (plan_.stages[stage]->by_key) { // by key, whatever the load; and of several devices one, so that it repeats
-            add(stage, 0);
-            continue;
-        }
-        RouterOptions router = options.router;
-        router.tile_cells = std::max<std::size_t>(plan_.stages[stage]->batch_cells / 4, 1);
-        routers_[stage] = std::make_unique<Router>(router, options.devices.size());
-        for (std::size_t i = 0; i < options.devices.size(); ++i) add(stage, i);
-    }
 }
 
 void Core::start() {
@@ -475,6 +451,9 @@ Report Core::finish() {
         if (routers_[i] == nullptr) continue;
         RouterReport& routing = report_.stages[i].routing;
         routing = routers_[i]->report();
+        const std::vector<DeviceReport> feeders = std::exchange(routing.devices, {});
+        for (std::size_t first = 0; first < feeders.size(); first += feeders_a_device_)
+            routing.devices.push_back(joined(std::span(feeders).subspan(first, feeders_a_device_)));
         report_.stages[i].cpu_cells = routing.cpu_cells;
         for (const DeviceReport& device : routing.devices) {
             report_.stages[i].device_cells += device.cells;

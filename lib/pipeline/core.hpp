@@ -6,7 +6,8 @@
 // after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
 // a time does. Files: core.cpp start and end; carry.cpp the way through the stages; queues.cpp into the queues and out of
 // them; keyed.cpp batches by key; order.cpp the drain, families and gathers; memory.cpp charging, spilling, restoring;
-// resume.cpp the journal.
+// resume.cpp the journal; feeder.cpp the
+// way through devices.
 #pragma once
 
 #include "directory/directory.hpp"
@@ -132,7 +133,6 @@ private:
 
     // core.cpp
     SeatState& seat_for(std::uint16_t index);
-    void start_feeders(const Options& options);
     [[nodiscard]] Error error_of(const Item& item) const;
     void record(Error error, const Key& key);
     void end_run(bool by_error) noexcept;
@@ -141,6 +141,9 @@ private:
     void fold(SeatState& seat);
     void take_down();
     void free_family(Family& family);
+
+    // feeder.cpp
+    void make_feeders(const Options& options);
 
     // carry.cpp
     bool work(SeatState& seat);
@@ -267,6 +270,7 @@ private:
 
     std::vector<std::unique_ptr<Router>> routers_; // by stage; of routed stages with a device
     std::vector<std::unique_ptr<Feeder>> feeders_;
+    std::size_t feeders_a_device_ = 1;
 
     Family root_;                                               // the source's items, in order
     alignas(cache_line_pair) std::atomic<bool> pulling_{false}; // guards the source and the producer side of root_

@@ -1,4 +1,4 @@
-// Takes a routed stage's candidates through a device: one thread for each device, several batches under way at once.
+// Takes a routed stage's candidates through a device: several batches under way at once.
 #include "pipeline/feeder.hpp"
 
 #include "pipeline/core.hpp"
@@ -34,9 +34,9 @@ struct Feeder::Lane {
 };
 
 Feeder::Feeder(Core& core, std::size_t stage, std::size_t number, std::shared_ptr<Device> device, std::uint16_t seat,
-               const RouterOptions& options)
-    : core_(core), stage_(stage), number_(number), device_(std::move(device)), seat_(seat),
-      retries_(options.failures_to_down), retry_(options.retry) {}
+               const Options& options)
+    : core_(core), stage_(stage), number_(number), device_(std::move(device)), use_(device_->use_), seat_(seat),
+      retries_(options.router.failures_to_down), retry_(options.router.retry), sharers_(options.feeders) {}
 
 Feeder::~Feeder() {
     join();
@@ -66,7 +66,7 @@ void Feeder::run() {
     } catch (...) {
         core_.record(Error(ErrorCode::runtime, "feeding " + device_->name(), "", "an exception of unknown type"), {});
     }
-    lanes_.clear(); // the streams have synchronised before any payload is freed
+    let_go(); // the streams have synchronised before any payload is freed
     Seat mine{seat_};
     core_.leave(mine);
 }
@@ -75,7 +75,7 @@ void Feeder::wait() {
     EventCount<>& events = core_.points_[stage_].device_work;
     const auto ticket = events.prepare_wait();
     const bool work = core_.points_[stage_].queue.backlog() > 0 || !again_.empty();
-    if (core_.over()) {
+    if (core_.over() || (!lanes_.empty() && use_.lost())) {
         events.cancel_wait();
     } else if (work) {
         static_cast<void>(events.wait_for(ticket, look_again)); // the router left it to the CPUs: their load may change
@@ -85,6 +85,7 @@ void Feeder::wait() {
 }
 
 bool Feeder::step(SeatState& seat) {
+    let_go_of_lost(seat);
     const bool begun = begin(seat);
     tell_staging();
     Lane* oldest = nullptr;
@@ -102,12 +103,51 @@ bool Feeder::step(SeatState& seat) {
     return true;
 }
 
+/// Throws DeviceError where the device is still lost.
+bool Feeder::enter() {
+    switch (use_.enter()) {
+    case DeviceUse<>::Entry::refused: // whoever holds on to it sees that it is lost, and lets go
+        return false;
+    case DeviceUse<>::Entry::to_reset:
+        try {
+            device_->reset();
+        } catch (...) {
+            use_.reset(false);
+            throw;
+        }
+        use_.reset(true);
+        break;
+    case DeviceUse<>::Entry::in:
+        break;
+    }
+    return true;
+}
+
+/// Streams before staging: they wait for what they were given.
+void Feeder::let_go() {
+    if (lanes_.empty()) return;
+    for (const std::unique_ptr<Lane>& lane : lanes_) lane->stream.reset();
+    lanes_.clear();
+    use_.leave();
+}
+
+/// Another feeder found the device lost: what this one has given to it is gone, too.
+void Feeder::let_go_of_lost(SeatState& seat) {
+    if (lanes_.empty() || !use_.lost()) return;
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+        lane->stream.reset();
+        take_back(seat, *lane);
+    }
+    let_go();
+}
+
 bool Feeder::make_lanes() {
     if (!lanes_.empty()) return true;
+    bool entered = false;
     try {
-        if (lost_) device_->reset();
-        lost_ = false;
-        const std::size_t bytes = std::min(most_staging, device_->free_memory() / 2) / lanes_a_device;
+        if (!enter()) return false;
+        entered = true;
+        const std::size_t bytes = std::min(most_staging, device_->free_memory() / 2) / (lanes_a_device * sharers_);
         for (std::size_t i = 0; i < lanes_a_device; ++i) {
             auto lane = std::make_unique<Lane>();
             lane->staging = device_->make_staging(bytes);
@@ -117,6 +157,8 @@ bool Feeder::make_lanes() {
         return true;
     } catch (const DeviceError& error) {
         if (!lanes_.empty()) return true; // fewer than wished for
+        if (entered && error.fault() == DeviceFault::lost) use_.lose();
+        if (entered) use_.leave();
         failed(error);
         return false;
     }
@@ -125,7 +167,6 @@ bool Feeder::make_lanes() {
 /// Routed by load, the router knows what follows. Routed by key nobody else may do the work: some retries, then the
 /// error ends the run.
 void Feeder::failed(const DeviceError& error) {
-    if (error.fault() == DeviceFault::lost) lost_ = true;
     if (core_.routers_[stage_] != nullptr) {
         core_.routers_[stage_]->device_failed(error.fault(), now(), number_);
         return;
@@ -301,12 +342,14 @@ void Feeder::give_up(SeatState& seat, Lane& lane, const DeviceError& error) {
     take_back(seat, lane);
     if (core_.plan_.stages[stage_]->by_key) ++seat.stages[stage_].device_failures;
     if (error.fault() == DeviceFault::lost || error.fault() == DeviceFault::no_driver) {
+        if (error.fault() == DeviceFault::lost) use_.lose();
         // The other lanes' work is gone too. Their streams wait for whatever still runs before the staging goes.
         for (const std::unique_ptr<Lane>& other : lanes_) {
             other->stream.reset();
             take_back(seat, *other);
         }
-        lanes_.clear();
+        let_go();
+        for (StagePoint& point : core_.points_) point.device_work.notify_all(); // who shares the device lets go of it
         failed(error);
         return;
     }
@@ -315,9 +358,43 @@ void Feeder::give_up(SeatState& seat, Lane& lane, const DeviceError& error) {
     try {
         lane.stream = device_->make_stream();
     } catch (const DeviceError& second) {
+        if (second.fault() == DeviceFault::lost) use_.lose(); // the others are let go of in the next step
         lanes_.erase(
             std::find_if(lanes_.begin(), lanes_.end(), [&](const auto& other) { return other.get() == &lane; }));
+        if (lanes_.empty()) use_.leave();
         failed(second);
+    }
+}
+
+void Core::make_feeders(const Options& options) {
+    if (options.router.gpu == Gpu::off) return;
+    if (options.feeders == 0) throw Error(ErrorCode::usage, "running " + plan_.name, "feeders", "0 of a device");
+    feeders_a_device_ = options.feeders;
+    std::uint16_t next_seat = Workers::worker_seats;
+    const auto add = [&](std::size_t stage, std::size_t device) {
+        for (std::size_t i = 0; i < options.feeders; ++i) {
+            if (next_seat == Workers::max_seats)
+                throw Error(ErrorCode::usage, "running " + plan_.name, "", "more than 64 feeders of all routed stages");
+            feeders_.push_back(std::make_unique<Feeder>(*this, stage, device * options.feeders + i,
+                                                        options.devices[device], next_seat++, options));
+        }
+    };
+    for (std::size_t stage = 0; stage < plan_.stages.size(); ++stage) {
+        if (plan_.stages[stage]->device_form() == nullptr) continue;
+        if (options.devices.empty()) {
+            if (options.router.gpu != Gpu::required) continue;
+            throw Error(ErrorCode::usage, "running " + plan_.name, plan_.stages[stage]->name,
+                        "a device is required, and none was given");
+        }
+        points_[stage].fed = true;
+        if (plan_.stages[stage]->by_key) { // by key, whatever the load; and of several devices one, so that it repeats
+            add(stage, 0);
+            continue;
+        }
+        RouterOptions router = options.router;
+        router.tile_cells = std::max<std::size_t>(plan_.stages[stage]->batch_cells / 4, 1);
+        routers_[stage] = std::make_unique<Router>(router, options.devices.size() * options.feeders);
+        for (std::size_t i = 0; i < options.devices.size(); ++i) add(stage, i);
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "base/append_line.hpp"
 
+#include <algorithm>
 #include <cinttypes>
 
 namespace spillway {
@@ -61,6 +62,40 @@ std::string_view to_string(Why why) noexcept {
         return "half open";
     }
     return "unknown";
+}
+
+DeviceReport joined(std::span<const DeviceReport> feeders) {
+    DeviceReport all;
+    all.down = true;
+    for (const DeviceReport& one : feeders) {
+        all.decisions += one.decisions;
+        for (std::size_t why = 0; why < whys; ++why) all.by_why[why] += one.by_why[why];
+        all.to_device += one.to_device;
+        all.switches += one.switches;
+        for (std::size_t fault = 0; fault < device_faults; ++fault) all.failures[fault] += one.failures[fault];
+        all.times_down += one.times_down;
+        all.batches += one.batches;
+        all.cells += one.cells;
+        all.spent.pack += one.spent.pack;
+        all.spent.copy += one.spent.copy;
+        all.spent.run += one.spent.run;
+        all.spent.unpack += one.spent.unpack;
+        all.down = all.down && one.down;
+        for (const MeasuredRate& rate : one.rates) {
+            const auto at = std::lower_bound(
+                all.rates.begin(), all.rates.end(), rate.log2_cells,
+                [](const MeasuredRate& known, std::uint32_t log2_cells) { return known.log2_cells < log2_cells; });
+            if (at == all.rates.end() || at->log2_cells != rate.log2_cells) {
+                all.rates.insert(at, rate);
+                continue;
+            }
+            const double before = at->samples, more = rate.samples;
+            at->nanoseconds_a_cell =
+                (before * at->nanoseconds_a_cell + more * rate.nanoseconds_a_cell) / (before + more);
+            at->samples += rate.samples;
+        }
+    }
+    return all;
 }
 
 std::string to_string(const RouterReport& report) {

@@ -222,6 +222,9 @@ public:
     T fetch_sub(T value, std::memory_order order, SPILLWAY_SITE) {
         return modify([=](T old) { return static_cast<T>(old - value); }, order, {function, line});
     }
+    T fetch_or(T value, std::memory_order order, SPILLWAY_SITE) {
+        return modify([=](T old) { return static_cast<T>(old | value); }, order, {function, line});
+    }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order order, SPILLWAY_SITE) {
         return compare_exchange(expected, desired, false, order, on_failure(order), {function, line});
     }

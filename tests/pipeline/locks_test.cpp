@@ -152,47 +152,52 @@ TEST_CASE("the count of locks sees a lock, a condition variable, a shared lock a
 }
 
 TEST_CASE("from source to sink our code calls no mutex and no condition variable") {
-    const spillway::test::TemporaryDirectory scratch;
-    std::size_t emitted = 0;
-    std::atomic<int> workers{0};
-    resources<int> things(2, [] { return 1; });
-    auto run = pipeline<int>("lock-free")
-                   .source(std::views::iota(0, 4000))
-                   .fan_out("children",
-                            [&](const int& n, int&) -> generator<std::vector<int>> {
-                                while (workers < 3)
-                                    std::this_thread::yield(); // until all have started: starting may lock
-                                for (int i = 0; i < n % 5; ++i) {
-                                    std::vector<int> child(2000, n);
-                                    co_yield std::move(child);
-                                }
+    std::uint64_t spilled = 0; // how far workers run ahead is up to the machine: again, until something was
+    for (int attempt = 0; attempt < 100 && spilled == 0; ++attempt) {
+        const spillway::test::TemporaryDirectory scratch;
+        std::size_t emitted = 0;
+        std::atomic<int> workers{0};
+        resources<int> things(2, [] { return 1; });
+        auto run = pipeline<int>("lock-free")
+                       .source(std::views::iota(0, 4000))
+                       .fan_out("children",
+                                [&](const int& n, int&) -> generator<std::vector<int>> {
+                                    while (workers < 3)
+                                        std::this_thread::yield(); // until all have started: starting may lock
+                                    for (int i = 0; i < n % 5; ++i) {
+                                        std::vector<int> child(2000, n);
+                                        co_yield std::move(child);
+                                    }
+                                })
+                       .local([&] { return ++workers; })
+                       .map("limited",
+                            [](std::vector<int>& child) {
+                                if (child[0] % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
                             })
-                   .local([&] { return ++workers; })
-                   .map("limited",
-                        [](std::vector<int>& child) {
-                            if (child[0] % 64 == 0) std::this_thread::sleep_for(std::chrono::microseconds(50));
-                        })
-                   .limit(1)
-                   .map("borrows", [](std::vector<int>& child, int& lent) { child[1] = lent; })
-                   .resource(things)
-                   .batch("together",
-                          [](batch<std::vector<int>>& children) {
-                              for (std::vector<int>& child : children) child.push_back(1);
-                          },
-                          {.cells = {}, .full = 16})
-                   .gather<int>(
-                       "gather",
-                       [](int& n, batch<std::vector<int>>& children) { return n + static_cast<int>(children.size()); })
-                   .in_order("count", [&](int) {
-                       ++emitted;
-                       if (emitted == 500) counting = true; // warm: all threads have started
-                       if (emitted == 3500) counting = false;
-                   });
-    calls = 0;
-    Pool pool({.min_threads = 3, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
-    const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
-    counting = false;
-    CHECK(emitted == 4000);
-    CHECK(report.spilled > 0);
-    CHECK(calls == 0);
+                       .limit(1)
+                       .map("borrows", [](std::vector<int>& child, int& lent) { child[1] = lent; })
+                       .resource(things)
+                       .batch("together",
+                              [](batch<std::vector<int>>& children) {
+                                  for (std::vector<int>& child : children) child.push_back(1);
+                              },
+                              {.cells = {}, .full = 16})
+                       .gather<int>("gather",
+                                    [](int& n, batch<std::vector<int>>& children) {
+                                        return n + static_cast<int>(children.size());
+                                    })
+                       .in_order("count", [&](int) {
+                           ++emitted;
+                           if (emitted == 500) counting = true; // warm: all threads have started
+                           if (emitted == 3500) counting = false;
+                       });
+        calls = 0;
+        Pool pool({.min_threads = 3, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
+        const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
+        counting = false;
+        CHECK(emitted == 4000);
+        spilled += report.spilled;
+        CHECK(calls == 0);
+    }
+    CHECK(spilled > 0);
 }

@@ -103,14 +103,18 @@ TEST_CASE("without a disk, candidates that can be made again are dropped and mad
 }
 
 TEST_CASE("with a disk and a rebuild, no result depends on which of them is used") {
-    const TemporaryDirectory directory;
-    Again again;
-    again.before = [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
-    const Run run = run_backlog(again, SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true});
-    CHECK(run.results == counted(items));
-    CHECK(run.report.spilled > 0);
-    CHECK(run.report.restored == run.report.spilled);
-    CHECK(std::filesystem::is_empty(directory.path()));
+    std::uint64_t spilled = 0; // how far workers run ahead is up to the machine: again, until something was
+    for (int attempt = 0; attempt < 100 && spilled == 0; ++attempt) {
+        const TemporaryDirectory directory;
+        Again again;
+        again.before = [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+        const Run run = run_backlog(again, SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true});
+        CHECK(run.results == counted(items));
+        spilled += run.report.spilled;
+        CHECK(run.report.restored == run.report.spilled);
+        CHECK(std::filesystem::is_empty(directory.path()));
+    }
+    CHECK(spilled > 0);
 }
 
 TEST_CASE("a disk that is full from the start leaves dropping, and results stay the same") {

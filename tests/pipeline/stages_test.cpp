@@ -91,6 +91,33 @@ TEST_CASE("what a worker's state is said to hold counts in the budget as long as
     CHECK(pool.governor().tracked() < held);
 }
 
+TEST_CASE(
+    "a budget that the workers' states and what stages hold do not fit in is refused, and the floor it names does") {
+    const auto run_with = [](std::uint64_t memory) {
+        std::size_t results = 0;
+        auto run = pipeline<int>("floor")
+                       .source(std::views::iota(0, 100))
+                       .map("use", [](int x, int&) { return x; })
+                       .local([] { return 1; }, 1 << 20U)
+                       .in_order("count", [&](int) { ++results; });
+        Pool pool({.max_threads = 2, .memory = {.memory = memory, .watch_process = false}});
+        static_cast<void>(run.run(pool, {.resident = 3 << 20U, .spill = SpillOptions{.directory = ""}}));
+        CHECK(results == 100);
+    };
+    std::uint64_t floor = 0;
+    try {
+        run_with(1 << 20U);
+    } catch (const Error& error) {
+        CHECK(error.code() == ErrorCode::usage);
+        const std::string text = error.what(), before = "allow at least ";
+        REQUIRE(text.find(before) != std::string::npos);
+        floor = std::stoull(text.substr(text.find(before) + before.size()));
+    }
+    REQUIRE(floor >= 5 << 20U);
+    CHECK_THROWS_AS(run_with(floor - 1), Error);
+    run_with(floor);
+}
+
 TEST_CASE("no more workers are inside a limited stage than its limit, and a limit of one needs no lock") {
     const auto limit = GENERATE(1, 2);
     std::atomic<int> inside{0}, most{0};
