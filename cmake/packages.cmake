@@ -45,7 +45,13 @@ endif()
 
 # The allocator that the executables may opt into, and oneTBB for hosts and as a rival.
 pkg_check_modules(jemalloc IMPORTED_TARGET jemalloc)
+if(NOT jemalloc_FOUND)
+  message(STATUS "jemalloc: not found, so spillway::jemalloc is left out (apt-get install libjemalloc-dev)")
+endif()
 find_package(TBB QUIET)
+if(NOT TBB_FOUND)
+  message(STATUS "oneTBB: not found, so spillway::tbb and the rivals on it are left out (apt-get install libtbb-dev)")
+endif()
 
 # Rivals of the alignment.
 if(SPILLWAY_BENCH)

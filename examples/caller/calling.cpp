@@ -4,6 +4,7 @@
 #include "fingerprint.hpp"
 #include "inputs.hpp"
 #include "likelihoods.hpp"
+#include "standard_input.hpp"
 
 #include "spillway/gpu.hpp"
 
@@ -20,6 +21,9 @@ namespace {
 
 /// Calls with less are not worth a line: more likely wrong than right.
 constexpr Phred min_quality = from_phred(3);
+
+/// One thread keeps up with a device that many workers make candidates for (docs/gpu.md: what packing costs).
+constexpr std::size_t workers_a_feeder = 8, most_feeders = 8;
 
 /// Of all workers.
 struct ReadTally {
@@ -54,6 +58,25 @@ std::size_t most_workers() {
     return std::max<std::size_t>(1, (files.rlim_cur - std::min(files.rlim_cur, others)) / 2);
 }
 
+/// Where nobody says how many: so many that what they decode with takes at most half of the memory beside the reference.
+std::size_t default_workers(const CallerOptions& options, const Inputs& inputs) {
+    const std::uint64_t budget = spillway::Governor({.memory = options.memory}).budget();
+    const std::uint64_t rest = budget - std::min(budget, inputs.reference_bytes());
+    const std::uint64_t fit = rest / (2 * spillway::hts::ReadStream::bytes(*inputs.file()));
+    return std::clamp<std::uint64_t>(fit, 1, spillway::allowed_threads());
+}
+
+/// The machine's own, where they may be used.
+std::vector<std::shared_ptr<spillway::Device>> find_gpus(const CallerOptions& options, const RunOptions& how) {
+    if (options.gpu == spillway::Gpu::off) return {};
+    spillway::CudaDevices found = spillway::cuda_devices();
+    if (found.devices.empty() && options.gpu == spillway::Gpu::required)
+        throw spillway::Error(spillway::ErrorCode::usage, "finding a GPU", "--gpu required", found.reason);
+    const bool worth_telling = found.built || options.verbosity >= 2;
+    if (found.devices.empty() && worth_telling && how.tell) how.tell("the CPU aligns: " + found.reason);
+    return std::move(found.devices);
+}
+
 /// A window's calls and where it begins.
 struct WindowCalls {
     std::int32_t contig = -1;
@@ -81,9 +104,8 @@ std::optional<WindowCalls> genotype_candidate(Candidate& candidate) {
     return result;
 }
 
-} // namespace
-
-RunReport run(const CallerOptions& options, const RunOptions& how) {
+/// `input`: none where standard input is not read.
+RunReport call_variants(const CallerOptions& options, const RunOptions& how, const StoppableInput* input) {
     std::mutex mutex; // Warnings are rare.
     ReadTally tally;
     const auto warn = [&](const std::string& text) {
@@ -125,17 +147,14 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
                       [&](WindowCalls& window) { queue.push(window.contig, window.begin, std::move(window.calls)); });
     spillway::Options pipeline_options;
     pipeline_options.memory = options.memory;
-    pipeline_options.threads =
-        std::min<std::size_t>(options.threads != 0 ? options.threads : spillway::allowed_threads(), most_workers());
+    pipeline_options.resident = inputs.reference_bytes();
+    pipeline_options.threads = std::min<std::size_t>(
+        options.threads != 0 ? options.threads : default_workers(options, inputs), most_workers());
     pipeline_options.router = how.router;
     pipeline_options.router.gpu = options.gpu;
-    pipeline_options.devices = how.devices;
-    if (how.devices.empty() && options.gpu != spillway::Gpu::off) {
-        const spillway::CudaDevices gpus = spillway::cuda_devices();
-        if (gpus.devices.empty() && options.gpu == spillway::Gpu::required)
-            throw spillway::Error(spillway::ErrorCode::usage, "finding a GPU", "--gpu required", gpus.reason);
-        pipeline_options.devices = gpus.devices;
-    }
+    pipeline_options.devices = how.devices.empty() ? find_gpus(options, how) : how.devices;
+    pipeline_options.feeders = std::clamp<std::size_t>(pipeline_options.threads / workers_a_feeder, 1, most_feeders);
+    if (how.tell) pipeline_options.log = [&](std::string_view line) { how.tell(std::string(line)); };
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (const auto& named = options.temporary_directories; !named.empty()) {
@@ -145,6 +164,7 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     if (journal) pipeline_options.journal = &*journal;
     RunReport report;
     report.pipeline = calling.run(pipeline_options);
+    if (input != nullptr) input->check();
     queue.finish();
     vcf.commit();
     if (journal) {
@@ -159,6 +179,21 @@ RunReport run(const CallerOptions& options, const RunOptions& how) {
     report.profile = inputs.profile();
     report.reads_in_file = inputs.file()->indexed_reads().value_or(0);
     return report;
+}
+
+} // namespace
+
+RunReport run(const CallerOptions& options, const RunOptions& how) {
+    if (options.alignments != "-") return call_variants(options, how, nullptr);
+    const StoppableInput input(how.stop);
+    try {
+        return call_variants(options, how, &input);
+    } catch (const spillway::Error& error) {
+        // It was cut off in the middle of its reads, which is no fault of theirs.
+        if (error.code() != spillway::ErrorCode::input || !how.stop.stop_requested()) throw;
+        throw spillway::Error(spillway::ErrorCode::cancelled, "reading alignments", "standard input",
+                              "stopped on request");
+    }
 }
 
 } // namespace caller

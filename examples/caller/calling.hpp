@@ -18,6 +18,7 @@ namespace caller {
 struct RunOptions {
     std::stop_token stop;                                    ///< A request ends the run with Error(cancelled).
     std::function<void(const std::string&)> warn;            ///< Whole sentences; one call at a time.
+    std::function<void(const std::string&)> tell = {};       ///< As warn, where nothing is amiss: how the run is done.
     std::function<void(const spillway::Progress&)> progress; ///< May be empty.
     std::shared_ptr<spillway::FileSystem> files = {}; ///< Of spilling, journal and output. None: the machine's own.
     std::vector<std::shared_ptr<spillway::Device>> devices = {}; ///< To align on. None: the machine's own.

@@ -16,10 +16,6 @@ namespace {
 /// CRAM decoders before it have known heap overflows.
 constexpr std::array<int, 3> safe_cram = {1, 21, 1};
 
-/// Both neighbours decode the reads near a border: shorter spans would be mostly border. Windows, not spans, are the
-/// work.
-constexpr std::int64_t shortest_span = 25 * 2 * window_reach;
-
 /// A small genome is cut into so many spans, if that does not make them much shorter than the profile's: each thread
 /// has some then, and a killed run has lost few of them.
 constexpr std::int64_t many_spans = 256, most_shortened = 4;
@@ -117,6 +113,19 @@ std::vector<Task> Inputs::tasks() const {
                                                    {.length = std::max(length, shortest_span), .margin = window_reach});
     for (const Interval& span : spans) tasks.push_back({false, span});
     return tasks;
+}
+
+std::uint64_t Inputs::reference_bytes() const {
+    std::array<std::int64_t, 2> longest{}; // workers are on two neighbouring contigs at most
+    for (std::size_t i = 0; i < file_->contigs().size(); ++i) {
+        const auto size = reference_.length(file_->contigs()[i].name);
+        if (!size || !wants(static_cast<std::int32_t>(i))) continue;
+        longest[1] = std::max(longest[1], std::min(*size, longest[0]));
+        longest[0] = std::max(longest[0], *size);
+    }
+    // While one is loaded there is a second copy of it; the CRAM decoder has its own.
+    const std::int64_t copies = 2 + (file_->is_cram() ? 1 : 0);
+    return static_cast<std::uint64_t>(copies * longest[0] + longest[1]);
 }
 
 bool Inputs::wants(std::int32_t contig) const {

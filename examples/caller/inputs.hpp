@@ -15,6 +15,7 @@
 #include "spillway/hts.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -24,6 +25,10 @@
 namespace caller {
 
 using Warn = std::function<void(const std::string&)>;
+
+/// Both neighbours decode the reads near a border: shorter spans would be mostly border. Windows, not spans, are the
+/// work.
+inline constexpr std::int64_t shortest_span = 25 * 2 * window_reach;
 
 /// What is decoded as one: a span of a contig, or, without an index, the whole file in its order.
 struct Task {
@@ -47,6 +52,8 @@ public:
     [[nodiscard]] bool wants(std::int32_t contig) const;
     /// In the order of the output.
     [[nodiscard]] std::vector<Task> tasks() const;
+    /// Bytes of the reference that the run holds at once, at most.
+    [[nodiscard]] std::uint64_t reference_bytes() const;
 
     /// The contig's bases, or none where its reads are to be left out. Throws Error(input) where the FASTA lacks it.
     [[nodiscard]] std::shared_ptr<const std::string> contig(std::int32_t index) const;

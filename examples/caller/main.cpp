@@ -38,8 +38,10 @@ int main(int argc, char** argv) {
         if (!asked.options) return asked.exit_code;
         const int verbosity = asked.options->verbosity;
         caller::RunOptions how{.stop = signals.token(), .warn = {}, .progress = {}};
-        if (verbosity >= 1)
+        if (verbosity >= 1) {
             how.warn = [](const std::string& text) { std::cerr << "spillway-call: warning: " << text << '\n'; };
+            how.tell = [](const std::string& text) { std::cerr << "spillway-call: " << text << '\n'; };
+        }
         const bool terminal = isatty(STDERR_FILENO) != 0;
         const bool overwrites = terminal && (verbosity >= 1 || asked.options->progress);
         if (overwrites || asked.options->progress)

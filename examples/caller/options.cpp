@@ -1,10 +1,12 @@
 #include "options.hpp"
 
+#include "inputs.hpp"
+
+#include "spillway/governor.hpp"
+
 #include <CLI/CLI.hpp>
 
-#include <charconv>
 #include <iostream>
-#include <limits>
 
 namespace caller {
 
@@ -17,24 +19,17 @@ std::string version_text() {
     return "spillway-call " SPILLWAY_VERSION "\nUsing htslib " + spillway::hts::htslib_version();
 }
 
-} // namespace
-
-std::optional<std::uint64_t> parse_size(const std::string& text) {
-    std::uint64_t value = 0;
-    const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc()) return std::nullopt;
-    std::string suffix(rest, text.data() + text.size());
-    if (suffix.ends_with("iB")) suffix.resize(suffix.size() - 2);
-    constexpr std::string_view suffixes = "KMGT";
-    unsigned shift = 0;
-    if (!suffix.empty()) {
-        const auto power = suffixes.find(suffix.size() == 1 ? suffix[0] : '?');
-        if (power == std::string_view::npos) return std::nullopt;
-        shift = 10 * static_cast<unsigned>(power + 1);
+/// Why it is no size; empty where it is one.
+std::string refused_size(const std::string& text) {
+    try {
+        static_cast<void>(spillway::parse_bytes(text));
+        return "";
+    } catch (const spillway::Error& error) {
+        return error.what();
     }
-    if (value > std::numeric_limits<std::uint64_t>::max() >> shift) return std::nullopt;
-    return value << shift;
 }
+
+} // namespace
 
 CommandLine parse(int argc, const char* const* argv) {
     CallerOptions options;
@@ -62,7 +57,8 @@ CommandLine parse(int argc, const char* const* argv) {
             return name == "auto" || spillway::hts::profile_named(name) ? "" : "no profile: " + name;
         });
     app.add_option("--region-length", options.region_length,
-                   "Bases of the reference that one task decodes (default: by the profile)")
+                   "Bases of the reference that one task decodes (default: by the profile), at least " +
+                       std::to_string(shortest_span) + ": shorter ones would decode most reads twice")
         ->check(CLI::Range(std::int64_t{100}, std::int64_t{1} << 31));
     app.add_option("-t,--threads", options.threads,
                    "Threads in all, decoding and writing included; 0: what the machine allows")
@@ -70,7 +66,7 @@ CommandLine parse(int argc, const char* const* argv) {
     std::string memory;
     app.add_option("--memory", memory,
                    "Memory to use, such as 2G; candidates beyond it go to disk (default: what the machine allows)")
-        ->check([](const std::string& text) { return parse_size(text) ? "" : "no size: " + text; });
+        ->check(refused_size);
     std::string gpu;
     app.add_option("--gpu", gpu,
                    "off, auto: one where it is there and pays (default), required: end where there is none")
@@ -98,7 +94,7 @@ CommandLine parse(int argc, const char* const* argv) {
     options.profile = spillway::hts::profile_named(profile);
     if (gpu == "off") options.gpu = spillway::Gpu::off;
     if (gpu == "required") options.gpu = spillway::Gpu::required;
-    if (!memory.empty()) options.memory = *parse_size(memory);
+    if (!memory.empty()) options.memory = spillway::parse_bytes(memory);
     return {options, 0};
 }
 

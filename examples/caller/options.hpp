@@ -26,9 +26,10 @@ struct CallerOptions {
     std::string sample_name = {};      ///< Picks one of several samples, or names a sample that has no name.
     bool skip_missing_contigs = false; ///< Reads on contigs that the FASTA lacks are left out, not an error.
     std::optional<spillway::hts::Profile> profile = {}; ///< None: as the header tells.
-    std::int64_t region_length = 0;                     ///< Bases that one task decodes; 0: the profile's guess.
-    std::size_t threads = 0;                            ///< 0: what the machine allows.
-    std::uint64_t memory = 0;                           ///< Bytes; 0: what the machine allows.
+    /// Bases that one task decodes, at least shortest_span; 0: the profile's guess.
+    std::int64_t region_length = 0;
+    std::size_t threads = 0;  ///< 0: what the machine allows.
+    std::uint64_t memory = 0; ///< Bytes; 0: what the machine allows.
     spillway::Gpu gpu = spillway::Gpu::automatic;
     std::vector<std::string> temporary_directories = {}; ///< For spilled candidates; none: the library's choice.
     std::string resume_directory = {};                   ///< Of the journal; empty: a killed run starts anew.
@@ -42,8 +43,5 @@ struct CommandLine {
 };
 
 [[nodiscard]] CommandLine parse(int argc, const char* const* argv);
-
-/// "2G", "512M", "1000000": bytes, with powers of 1024. None where it is no size.
-[[nodiscard]] std::optional<std::uint64_t> parse_size(const std::string& text);
 
 } // namespace caller

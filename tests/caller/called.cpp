@@ -1,6 +1,7 @@
 #include "called.hpp"
 
 #include <sstream>
+#include <stdexcept>
 
 namespace spillway::test {
 
@@ -39,6 +40,20 @@ Called call(const TemporaryDirectory& directory, caller::CallerOptions options, 
         called.records.push_back(std::move(record));
     }
     return called;
+}
+
+std::uint64_t least_memory(const TemporaryDirectory& directory, caller::CallerOptions options) {
+    options.memory = 1;
+    try {
+        static_cast<void>(call(directory, options));
+    } catch (const spillway::Error& error) {
+        const std::string what = error.what(), before = "allow at least ";
+        const auto at = what.find(before);
+        if (error.code() == spillway::ErrorCode::usage && at != std::string::npos)
+            return std::stoull(what.substr(at + before.size()));
+        throw;
+    }
+    throw std::runtime_error("a byte of memory was accepted");
 }
 
 std::vector<std::string> texts(const std::vector<CalledRecord>& records) {

@@ -36,6 +36,9 @@ struct Called {
 [[nodiscard]] Called call(const TemporaryDirectory& directory, caller::CallerOptions options,
                           caller::RunOptions how = {});
 
+/// Bytes: the least memory that the run accepts; what names it is the error for less.
+[[nodiscard]] std::uint64_t least_memory(const TemporaryDirectory& directory, caller::CallerOptions options);
+
 /// "c1:500 T>C 0/1", in order.
 [[nodiscard]] std::vector<std::string> texts(const std::vector<CalledRecord>& records);
 

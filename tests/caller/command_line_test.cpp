@@ -62,10 +62,15 @@ TEST_CASE("a profile is named or found, and a region's length is the profile's u
 }
 
 TEST_CASE("sizes are bytes with powers of 1024, and nothing else is a size") {
-    CHECK(caller::parse_size("1000") == 1000U);
-    CHECK(caller::parse_size("4K") == 4096U);
-    CHECK(caller::parse_size("3GiB") == std::uint64_t{3} << 30);
-    for (const char* wrong : {"", "G", "-1", "1.5G", "1X", "99999999999T"}) CHECK_FALSE(caller::parse_size(wrong));
+    const auto memory = [](const char* text) {
+        const auto line = parsed({"-f", "ref.fa", "--memory", text, "in.bam"});
+        return line.options ? std::optional(line.options->memory) : std::nullopt;
+    };
+    CHECK(memory("1000") == 1000U);
+    CHECK(memory("4K") == 4096U);
+    CHECK(memory("1.5g") == std::uint64_t{3} << 29);
+    CHECK(memory("3GiB") == std::uint64_t{3} << 30);
+    for (const char* wrong : {"", "G", "1X", "99999999999T"}) CHECK_FALSE(memory(wrong));
 }
 
 TEST_CASE("the binary exits with 0, 2 for usage and 3 for input, and writes nothing where it failed") {

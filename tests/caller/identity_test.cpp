@@ -2,9 +2,12 @@
 #include "called.hpp"
 
 #include "hts/sam_builder.hpp"
+#include "long_contig.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <filesystem>
 #include <random>
 
 using namespace spillway::test;
@@ -71,22 +74,43 @@ void make(Files& files) {
 
 } // namespace
 
-TEST_CASE("the VCF is the same for every number of threads, little memory, BAM, CRAM, and without an index") {
-    Files files;
-    make(files);
-    const auto expected = call(files.directory, {.alignments = files.bam, .reference = files.fasta});
-    REQUIRE(expected.records.size() > 40);
-    for (const std::size_t threads : {2U, 3U, 8U}) {
-        CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = threads}).text ==
-              expected.text);
+TEST_CASE("the VCF is the same for every number of threads, region length, memory and format, and without an index") {
+    TemporaryDirectory directory;
+    Genome genome;
+    genome.random("c1", 3000, 22);
+    add_long_contig(genome);
+    SamBuilder sam(genome);
+    sam.read_group("rg1", "S1");
+    sam.cover("c1", {.from = 1, .to = 3000, .step = 7}, {genome.snvs("c1", 150, 2800, 70), {}});
+    cover_long_contig(sam, genome);
+    caller::CallerOptions options{.reference = genome.write(directory)};
+    const std::string bam = sam.bam(directory, "in.bam"),
+                      cram = sam.cram(directory, "in.cram", options.reference, reads_in_slice);
+    options.alignments = bam;
+    const std::string expected = call(directory, options).text;
+    REQUIRE(std::count(expected.begin(), expected.end(), '\n') > 150);
+    for (const std::string& file : {bam, cram}) {
+        options.alignments = file;
+        for (const std::size_t threads : {1U, 2U, 3U, 8U}) {
+            options.threads = threads;
+            const std::uint64_t least = least_memory(directory, options);
+            std::vector<std::uint64_t> spans;
+            for (const std::int64_t region_length : region_lengths) {
+                options.region_length = region_length;
+                for (const std::uint64_t memory : {std::uint64_t{0}, least}) {
+                    options.memory = memory;
+                    CAPTURE(file, threads, region_length, memory);
+                    const Called called = call(directory, options);
+                    CHECK(called.text == expected);
+                    if (memory == 0) spans.push_back(called.report.pipeline.sources);
+                }
+            }
+            CHECK(spans[0] > spans[1]);
+            CHECK(spans[1] > spans[2]);
+        }
     }
-    CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = 2, .memory = 1 << 20})
-              .text == expected.text);
-    CHECK(call(files.directory, {.alignments = files.cram, .reference = files.fasta, .threads = 2}).text ==
-          expected.text);
-    std::filesystem::remove(files.bam + ".bai");
-    CHECK(call(files.directory, {.alignments = files.bam, .reference = files.fasta, .threads = 2}).text ==
-          expected.text);
+    std::filesystem::remove(bam + ".bai");
+    CHECK(call(directory, {.alignments = bam, .reference = options.reference, .threads = 2}).text == expected);
 }
 
 TEST_CASE("tiles given as regions, one after the other, are the whole, also where a POS shifts across a border") {
@@ -95,7 +119,7 @@ TEST_CASE("tiles given as regions, one after the other, are the whole, also wher
     const auto whole = call(files.directory, {.alignments = files.bam, .reference = files.fasta, .regions = {"c1"}});
     REQUIRE(whole.records.size() > 20);
     // Tiles that end just after each deletion's POS or just before: the gap itself lies up to 40 bases further right.
-    for (const std::int64_t tile : {97, 610}) {
+    for (const std::int64_t tile : {97, 610, 997}) {
         std::string together;
         for (std::int64_t begin = 1; begin <= files.size; begin += tile) {
             const std::string region =

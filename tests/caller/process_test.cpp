@@ -4,9 +4,14 @@
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <fcntl.h>
 #include <filesystem>
 #include <iostream>
+#include <poll.h>
 #include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace spillway::test;
 
@@ -29,12 +34,7 @@ struct Inputs {
         for (int i = -1; i < contigs; ++i) {
             const std::string contig = i < 0 ? "c1" : part(i);
             const auto size = static_cast<std::int64_t>(genome.bases(contig).size());
-            std::vector<Variant> variants;
-            for (std::int64_t at = 150; at < size - 100; at += 100) {
-                variants.push_back(
-                    {contig, at, std::string(1, genome.at(contig, at)), std::string(1, genome.other(contig, at))});
-            }
-            sam.cover(contig, {.from = 1, .to = size, .step = 6}, {variants, {}});
+            sam.cover(contig, {.from = 1, .to = size, .step = 6}, {genome.snvs(contig, 150, size - 101, 100), {}});
         }
         fasta = genome.write(directory);
         bam = sam.bam(directory, "in.bam");
@@ -101,16 +101,41 @@ TEST_CASE("a signal ends the run in order with 128 and its number, and leaves no
     }
 }
 
+TEST_CASE("a signal ends a run that waits for its standard input") {
+    const Inputs inputs;
+    for (const std::size_t fed : {10'000U, 100'000U}) {
+        Process process(inputs.command("-", inputs.vcf(), {"--threads", "2"}));
+        process.feed(std::string_view(read_file(inputs.bam)).substr(0, fed));
+        process.send(SIGINT);
+        REQUIRE(process.ends());
+        const Outcome outcome = process.wait();
+        CHECK(outcome.status == 128 + SIGINT);
+        CHECK(outcome.err.find("stopped on request") != std::string::npos);
+        CHECK(inputs.nothing_left());
+    }
+}
+
 TEST_CASE("a second signal ends the process at once, also where the run cannot be stopped") {
     const Inputs inputs;
+    const std::string pipe = inputs.directory.file("pipe");
+    REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+    const int reader = ::open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    REQUIRE(reader >= 0);
+    ::fcntl(reader, F_SETPIPE_SZ, 4096); // less than what is written at a time
     for (const int second : {SIGINT, SIGTERM}) {
-        Process process(inputs.command("-", inputs.vcf())); // It waits for its first read.
-        process.feed(std::string_view(read_file(inputs.bam)).substr(0, 100'000));
-        process.send(SIGINT);
+        Process process(inputs.command(inputs.bam, pipe));
+        pollfd output{reader, POLLIN, 0};
+        while (::poll(&output, 1, 1000) == 0 && process.runs()) {
+        }
+        process.send(SIGINT); // It is in the middle of writing what nobody reads.
         process.send(second);
         CHECK(process.wait().status == 128 + second);
         CHECK(inputs.nothing_left());
+        std::array<char, 4096> rest;
+        while (::read(reader, rest.data(), rest.size()) > 0) {
+        }
     }
+    ::close(reader);
 }
 
 TEST_CASE("kill -9 leaves nothing") {
@@ -121,7 +146,7 @@ TEST_CASE("kill -9 leaves nothing") {
 
 TEST_CASE("a run that ends leaves its output and nothing beside it; a run that fails leaves nothing") {
     const Inputs inputs;
-    REQUIRE(run(inputs.command(inputs.bam, inputs.vcf(), {"--memory", "1M"})).status == 0);
+    REQUIRE(run(inputs.command(inputs.bam, inputs.vcf(), {"--memory", "2M"})).status == 0);
     CHECK(std::filesystem::is_empty(inputs.scratch));
     CHECK(std::distance(std::filesystem::directory_iterator(inputs.out), {}) == 1);
     std::filesystem::remove(inputs.vcf());
@@ -129,10 +154,34 @@ TEST_CASE("a run that ends leaves its output and nothing beside it; a run that f
     const std::string reads = read_file(inputs.bam);
     const std::string cut =
         inputs.directory.write("cut.bam", reads.substr(0, reads.size() / 2) + reads.substr(reads.size() - 28));
-    const Outcome outcome = run(inputs.command(cut, inputs.vcf(), {"--memory", "1M"}));
+    const Outcome outcome = run(inputs.command(cut, inputs.vcf(), {"--memory", "2M"}));
     CHECK(outcome.status == 3);
     CHECK(outcome.err.find("cut.bam") != std::string::npos);
     CHECK(inputs.nothing_left());
+}
+
+TEST_CASE("the least memory that a run accepts is named where less is given, and suffices, for BAM and CRAM") {
+    const Inputs inputs;
+    REQUIRE(run(inputs.command(inputs.bam, inputs.vcf())).status == 0);
+    const std::string expected = read_file(inputs.vcf());
+    for (const std::string& file : {inputs.bam, inputs.cram}) {
+        for (const std::string threads : {"1", "3"}) {
+            std::filesystem::remove(inputs.vcf());
+            const auto with = [&](const std::string& memory) {
+                return run(inputs.command(file, inputs.vcf(), {"--threads", threads, "--memory", memory}));
+            };
+            const Outcome refused = with("100K");
+            CHECK(refused.status == 2);
+            CHECK(inputs.nothing_left());
+            const std::string before = "below the floor of ", least = "allow at least ";
+            CHECK(refused.err.find(before) != std::string::npos);
+            REQUIRE(refused.err.find(least) != std::string::npos);
+            const auto floor = std::stoull(refused.err.substr(refused.err.find(least) + least.size()));
+            CHECK(with(std::to_string(floor - 1)).status == 2);
+            CHECK(with(std::to_string(floor)).status == 0);
+            CHECK(read_file(inputs.vcf()) == expected);
+        }
+    }
 }
 
 TEST_CASE("an output that cannot be written is exit status 4, names the file, and leaves nothing") {

@@ -123,6 +123,14 @@ std::string Genome::slice(const std::string& contig, std::int64_t from, std::int
     return bases(contig).substr(static_cast<std::size_t>(from - 1), static_cast<std::size_t>(to - from + 1));
 }
 
+std::vector<Variant> Genome::snvs(const std::string& contig, std::int64_t from, std::int64_t to,
+                                  std::int64_t step) const {
+    std::vector<Variant> variants;
+    for (std::int64_t at = from; at <= to; at += step)
+        variants.push_back({contig, at, std::string(1, this->at(contig, at)), std::string(1, other(contig, at))});
+    return variants;
+}
+
 char Genome::other(const std::string& contig, std::int64_t position) const {
     switch (at(contig, position)) {
     case 'A':
@@ -265,18 +273,21 @@ std::string SamBuilder::bam(const TemporaryDirectory& directory, const std::stri
     return directory.file(name);
 }
 
-std::string SamBuilder::cram(const TemporaryDirectory& directory, const std::string& name,
-                             const std::string& fasta) const {
-    convert_sam(sam(directory, name + ".sam"), directory.file(name), fasta, sorted_);
+std::string SamBuilder::cram(const TemporaryDirectory& directory, const std::string& name, const std::string& fasta,
+                             int reads_in_slice) const {
+    convert_sam(sam(directory, name + ".sam"), directory.file(name), fasta, sorted_, reads_in_slice);
     return directory.file(name);
 }
 
-void convert_sam(const std::string& sam, const std::string& target, const std::string& fasta, bool index) {
+void convert_sam(const std::string& sam, const std::string& target, const std::string& fasta, bool index,
+                 int reads_in_slice) {
     const hts::File in(hts_open(sam.c_str(), "r"));
     const bool to_cram = target.ends_with(".cram");
     hts::File out(hts_open(target.c_str(), to_cram ? "wc" : "wb"));
     require(in && out, "opening " + sam + " or " + target);
     if (to_cram) require(hts_set_fai_filename(out.get(), fasta.c_str()) == 0, "setting " + fasta);
+    if (reads_in_slice > 0)
+        require(hts_set_opt(out.get(), CRAM_OPT_SEQS_PER_SLICE, reads_in_slice) == 0, "cutting slices of " + target);
     const hts::Header header(sam_hdr_read(in.get()));
     require(header && sam_hdr_write(out.get(), header.get()) == 0, "writing the header of " + target);
     const std::string index_path = target + (to_cram ? ".crai" : ".bai");

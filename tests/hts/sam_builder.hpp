@@ -21,6 +21,13 @@
 
 namespace spillway::test {
 
+/// As a VCF has it.
+struct Variant {
+    std::string contig;
+    std::int64_t position = 0;
+    std::string reference, alternate;
+};
+
 /// Contigs with their bases.
 class Genome {
 public:
@@ -40,18 +47,15 @@ public:
     /// Another base than the one at the position: an SNV's.
     [[nodiscard]] char other(const std::string& contig, std::int64_t position) const;
 
+    /// An SNV at `from` and every `step` bases after it, as far as `to`.
+    [[nodiscard]] std::vector<Variant> snvs(const std::string& contig, std::int64_t from, std::int64_t to,
+                                            std::int64_t step) const;
+
     /// Writes NAME (60 bases a line) and NAME.fai; the FASTA's path.
     std::string write(const TemporaryDirectory& directory, const std::string& name = "ref.fa") const;
 
 private:
     std::vector<Contig> contigs_;
-};
-
-/// As a VCF has it.
-struct Variant {
-    std::string contig;
-    std::int64_t position = 0;
-    std::string reference, alternate;
 };
 
 /// One read. Its bases are the reference's along the CIGAR, changed by the SNVs; inserted and clipped ones are
@@ -105,7 +109,9 @@ public:
     /// Written with their index, except where the records are not sorted. The path.
     std::string sam(const TemporaryDirectory& directory, const std::string& name) const;
     std::string bam(const TemporaryDirectory& directory, const std::string& name) const;
-    std::string cram(const TemporaryDirectory& directory, const std::string& name, const std::string& fasta) const;
+    /// `reads_in_slice`: 0 is what htslib takes.
+    std::string cram(const TemporaryDirectory& directory, const std::string& name, const std::string& fasta,
+                     int reads_in_slice = 0) const;
 
 private:
     struct Line {
@@ -123,6 +129,7 @@ private:
 };
 
 /// Copies SAM text into a BAM or CRAM file, with an index unless told otherwise: what samtools view and index do.
-void convert_sam(const std::string& sam, const std::string& target, const std::string& fasta, bool index);
+void convert_sam(const std::string& sam, const std::string& target, const std::string& fasta, bool index,
+                 int reads_in_slice = 0);
 
 } // namespace spillway::test

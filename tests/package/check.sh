@@ -51,3 +51,9 @@ export PKG_CONFIG_PATH
 expect "pkg-config spillway-gpu" "32 2-10 8M" "$scratch/on_device"
 expect "pkg-config spillway" "$(cat "$here/minimal.txt")" "$scratch/minimal"
 expect "pkg-config spillway-align" "32 2-10 8M" "$scratch/align_only"
+if pkg-config --exists spillway-hts; then
+    # shellcheck disable=SC2046
+    "$cxx" -std=c++20 -O1 $(pkg-config --cflags spillway-hts) "$here/host/digest.cpp" $(pkg-config --libs spillway-hts) \
+        -o "$scratch/digest"
+    expect "pkg-config spillway-hts" "f1f8f4bf413b16ad135722aa4591043e" "$scratch/digest"
+fi
