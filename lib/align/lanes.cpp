@@ -9,6 +9,8 @@
 
 // What a machine below SSE4 has is no gain over aligning one pair after the other.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
+#include "align/differences.hpp"
+
 HWY_BEFORE_NAMESPACE();
 namespace spillway::HWY_NAMESPACE {
 namespace {
@@ -549,7 +551,8 @@ LaneKernel<Lane> kernel(void (*fill_lanes)(const LaneMatrix<Lane>&, LaneEnd*)) {
 } // namespace
 
 LaneKernels kernels() {
-    return {kernel<std::int8_t>(fill8), kernel<std::int16_t>(fill16), kernel<std::int32_t>(fill32), pack};
+    return {kernel<std::int8_t>(fill8), kernel<std::int16_t>(fill16), kernel<std::int32_t>(fill32),
+            kernel<std::int8_t>(fill_differences), pack};
 }
 
 } // namespace spillway::HWY_NAMESPACE

@@ -112,6 +112,9 @@ struct LaneKernels {
     LaneKernel<std::int8_t> on8;
     LaneKernel<std::int16_t> on16;
     LaneKernel<std::int32_t> on32;
+    /// Of whole queries (differences.hpp), where match + 2 gap_open is at most 255. Counts scores from that of column 0,
+    /// and sets no row. Takes of the matrix texts, sizes, scores, first_last and ends, and edge as scratch.
+    LaneKernel<std::int8_t> differences;
     /// Writes the codes of `lanes` (a multiple of 16) texts, position by position, to `codes`, whose length is rounded
     /// up to a multiple of 16. True if there is an unknown base.
     bool (*pack)(const LaneText& texts, std::ptrdiff_t lanes, std::uint8_t unknown, std::uint8_t* codes) = nullptr;

@@ -70,6 +70,12 @@ std::ptrdiff_t lowering_rows(const ReducedScores& scores, std::ptrdiff_t rows) {
     return std::max(block, std::min(rows, most) / block * block);
 }
 
+/// Whether the differences of neighbouring sums fit 8 bits, and each score.
+bool differences_fit(const ReducedScores& scores) {
+    const std::int64_t largest = std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open});
+    return scores.whole_query && largest <= greatest_sum<std::int8_t> && scores.match + 2 * scores.gap_open <= 255;
+}
+
 constexpr std::ptrdiff_t round_up(std::ptrdiff_t value, std::ptrdiff_t to) {
     return (value + to - 1) / to * to;
 }
@@ -94,7 +100,8 @@ ReducedScores::ReducedScores(const Scores& scores, Span span)
 
 ScorePass::ScorePass(const Scores& scores, Span span, Isa isa)
     : scores_(scores), span_(span), reduced_(scores, span), kernels_(lane_kernels(isa)),
-      narrow_(sums<std::int8_t>(reduced_, most_ending).fit), one_by_one_(scores, span, instructions_of(isa)) {}
+      narrow_(sums<std::int8_t>(reduced_, most_ending).fit), differences_(differences_fit(reduced_)),
+      one_by_one_(scores, span, instructions_of(isa)) {}
 
 void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd> ends) {
     pairs_ = pairs;
@@ -111,10 +118,15 @@ void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd>
     }
     if (narrow_) {
         run_lanes(kernels_.on8, true, order, left);
-    } else {
-        run_lanes(kernels_.on16, true, order, left);
+        order.swap(left);
     }
-    order.swap(left);
+    if (differences_) {
+        run_differences(order, left);
+        order.swap(left);
+    } else if (!narrow_) {
+        run_lanes(kernels_.on16, true, order, left);
+        order.swap(left);
+    }
     run_lanes(kernels_.on16, false, order, left);
     order.swap(left);
     run_lanes(kernels_.on32, false, order, left);
@@ -254,6 +266,25 @@ const Lane* ScorePass::say_where_paths_end(Group group, std::ptrdiff_t lanes, co
     return ends;
 }
 
+/// All of `m` that follows from the group and the scores, but for where sums lie and where paths begin and end.
+template <class Lane>
+void ScorePass::lay_out(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<Lane>& m) {
+    target_sizes_.fill(0);
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+        target_sizes_[lane] = static_cast<std::int32_t>(pairs_[group[lane]].target.size());
+    }
+    m.target_sizes = target_sizes_.data();
+    m.columns = *std::max_element(target_sizes_.begin(), target_sizes_.end());
+    pack(group, shared, lanes, m);
+    m.match = static_cast<Lane>(reduced_.match);
+    m.mismatch = static_cast<Lane>(reduced_.mismatch);
+    m.unknown = static_cast<Lane>(reduced_.unknown);
+    m.gap_open = static_cast<Lane>(reduced_.gap_open);
+    m.gap_extend = static_cast<Lane>(reduced_.gap_extend);
+    m.edge = edge_.of<Lane>(static_cast<std::size_t>(m.rows * LaneMatrix<Lane>::edges * lanes));
+    m.ends = say_where_paths_end(group, lanes, m);
+}
+
 template <class Lane>
 void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shared, Group group, Order& left) {
     if (proves && tried_ >= 8 * static_cast<std::size_t>(kernel.lanes) && left.size() * 2 > tried_) {
@@ -288,23 +319,10 @@ void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shar
         return;
     }
 
-    std::array<std::int32_t, 64> target_sizes{};
-    for (std::size_t lane = 0; lane < group.size(); ++lane) {
-        target_sizes[lane] = static_cast<std::int32_t>(pairs_[group[lane]].target.size());
-    }
-    m.target_sizes = target_sizes.data();
-    m.columns = *std::max_element(target_sizes.begin(), target_sizes.end());
-    pack(group, shared, kernel.lanes, m);
-    m.match = static_cast<Lane>(reduced_.match);
-    m.mismatch = static_cast<Lane>(reduced_.mismatch);
-    m.unknown = static_cast<Lane>(reduced_.unknown);
-    m.gap_open = static_cast<Lane>(reduced_.gap_open);
-    m.gap_extend = static_cast<Lane>(reduced_.gap_extend);
+    lay_out(group, shared, kernel.lanes, m);
     m.perfect = static_cast<Lane>(room_of.perfect);
     m.floor = static_cast<Lane>(room_of.floor);
-    m.edge = edge_.of<Lane>(static_cast<std::size_t>(m.rows * LaneMatrix<Lane>::edges * kernel.lanes));
     m.end_sums = end_sums_.of<Lane>(static_cast<std::size_t>(m.window * m.tile * kernel.lanes));
-    m.ends = say_where_paths_end(group, kernel.lanes, m);
     // The least that a path loses which was left out: it begins or ends too far inside, or sank out of reach.
     const auto left_out = [&](std::uint32_t pair) {
         const std::ptrdiff_t query = std::ssize(pairs_[pair].query);
@@ -337,12 +355,45 @@ void ScorePass::run_group(const LaneKernel<Lane>& kernel, bool proves, bool shar
         end.score = static_cast<std::int32_t>(found[lane].score * reduced_.divisor);
         end.query_end = found[lane].row + 1;
         end.target_end = found[lane].column + 1;
-        const std::int64_t inserted = -(reduced_.gap_open + (query - 1) * reduced_.gap_extend);
+        const std::int64_t inserted = reduced_.all_inserted(query);
         if (m.whole_query && inserted >= found[lane].score) {
             end = {static_cast<std::int32_t>(inserted * reduced_.divisor), static_cast<std::int32_t>(query), 0};
         } else if (!m.whole_query && found[lane].score <= 0) {
             end = {};
         }
+    }
+}
+
+void ScorePass::run_differences(Order& order, Order& left) {
+    const std::ptrdiff_t lanes = kernels_.differences.lanes;
+    left.clear();
+    sort_by_length(order);
+    for (Group rest(order); !rest.empty();) {
+        const std::ptrdiff_t count = alike(rest, lanes, false);
+        const Group group = rest.first(static_cast<std::size_t>(count));
+        rest = rest.subspan(group.size());
+        if (count * 2 > lanes) { // fewer take half a register of 16 bits
+            run_differences_of(group);
+        } else {
+            left.insert(left.end(), group.begin(), group.end());
+        }
+    }
+}
+
+void ScorePass::run_differences_of(Group group) {
+    constexpr std::ptrdiff_t block = LaneMatrix<std::int8_t>::block;
+    LaneMatrix<std::int8_t> m;
+    m.rows = round_up(std::ssize(pairs_[group.front()].query), block);
+    m.first_last = (std::ssize(pairs_[group.back()].query) - 1) / block * block;
+    m.whole_query = true;
+    lay_out(group, false, kernels_.differences.lanes, m);
+    LaneEnd found[64];
+    kernels_.differences.fill(m, found);
+    for (std::size_t lane = 0; lane < group.size(); ++lane) {
+        const std::ptrdiff_t query = std::ssize(pairs_[group[lane]].query);
+        const std::int64_t score = reduced_.all_inserted(query) + std::max(0, found[lane].score);
+        ends_[group[lane]] = {static_cast<std::int32_t>(score * reduced_.divisor), static_cast<std::int32_t>(query),
+                              found[lane].score > 0 ? found[lane].column + 1 : 0};
     }
 }
 

@@ -7,9 +7,10 @@
 // the scores are large. There a path may begin
 // or end only so many bases from the query's ends, and lose only so much; a score that loses less than any path that
 // was left out is proven, and most are. The others are done again in 16 bits, or 32, without such limits; so are all
-// where few are proven.
+// where few are proven. Whole queries are done again in 8 bits by differences, if the scores allow it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -38,6 +39,11 @@ struct ReducedScores {
     ReducedScores(const Scores& scores, Span span);
     std::int64_t match, mismatch, unknown, gap_open, gap_extend, divisor;
     bool whole_query;
+
+    /// Of a query of so many bases, in one gap.
+    [[nodiscard]] std::int64_t all_inserted(std::ptrdiff_t query) const noexcept {
+        return -(gap_open + (query - 1) * gap_extend);
+    }
 };
 
 /// Thread safety: one thread at a time. Scores and lengths must have passed limits.hpp.
@@ -62,6 +68,11 @@ private:
     std::size_t run_shared(const LaneKernel<Lane>& kernel, bool proves, std::span<std::uint32_t> pairs, Order& left);
     template <class Lane>
     void run_group(const LaneKernel<Lane>& kernel, bool proves, bool shared, Group group, Order& left);
+    /// The same for whole queries, by differences.
+    void run_differences(Order& order, Order& left);
+    void run_differences_of(Group group);
+    template <class Lane>
+    void lay_out(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<Lane>& m);
     template <class Lane>
     void pack(Group group, bool shared, std::ptrdiff_t lanes, LaneMatrix<Lane>& m);
     template <class Lane>
@@ -75,7 +86,8 @@ private:
     Span span_;
     ReducedScores reduced_;
     LaneKernels kernels_;
-    bool narrow_; ///< Whether sums fit 8 bits.
+    bool narrow_;      ///< Whether sums fit 8 bits.
+    bool differences_; ///< Whether those between whole queries' neighbouring sums do.
     std::span<const SequencePair> pairs_;
     std::span<AlignmentEnd> ends_;
     std::size_t tried_ = 0; ///< Pairs that the pass has taken on.
@@ -83,6 +95,7 @@ private:
     CodedBases shared_target_{CodedBases::Side::query};
     AlignedRoom codes_, query_, target_, ends_room_, edge_, end_sums_, profile_;
     BatchAligner one_by_one_;
+    std::array<std::int32_t, 64> target_sizes_{}; ///< By lane.
     Alignment single_;
 };
 

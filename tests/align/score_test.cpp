@@ -291,6 +291,25 @@ TEST_CASE("results without room and pairs too long are refused before anything i
     CHECK(two[0] == AlignmentEnd{});
 }
 
+TEST_CASE("whole queries that lose anything are scored up to the greatest difference that 8 bits hold") {
+    Pairs random(59);
+    const Scores schemes[] = {
+        {.match = 101, .mismatch = -127, .unknown = -103, .gap_open = 77, .gap_extend = 77}, // match + 2 gap_open: 255
+        {.match = 102, .mismatch = -127, .unknown = -103, .gap_open = 77, .gap_extend = 77}, // 256
+        {.match = 127, .mismatch = -1, .unknown = 0, .gap_open = 64, .gap_extend = 1},       // 255
+        {.match = 1, .mismatch = -127, .unknown = -127, .gap_open = 127, .gap_extend = 1},   // 255
+        {.match = 40, .mismatch = -60, .unknown = 0, .gap_open = 80, .gap_extend = 21}};
+    for (const Scores& scores : schemes) {
+        for (const std::size_t longest : {9UL, 70UL, 200UL}) {
+            Texts texts;
+            for (int k = 0; k < 130; ++k)
+                texts.texts.push_back({random.bases(1 + random.under(longest), "ACGTN"), "", ""});
+            for (Pair& pair : texts.texts) pair.target = random.bases(1 + random.under(2 * longest), "ACGTN");
+            check_every_isa(texts, scores, Span::query);
+        }
+    }
+}
+
 /// Batches of random pairs against the oracle, each scored by every ISA and aligned.
 void check_random_pairs(std::size_t count, std::uint64_t seed) {
     Pairs random(seed);
