@@ -8,9 +8,10 @@
 // Guarantee: the sink is given every result from the first, in order, as in a run that nobody disturbed, so that what
 // it writes is the same byte for byte. A source item whose results are all in the journal is not computed again. Of one
 // that was under way the fan-out makes its children again, which must be the same in the same order, and those whose
-// results are there are passed over; where they are gathered or batched by key all are computed anew. Mechanism: results are appended by key as they are done, in any order, by a
-// thread of the journal's own, and synced a few times a second; a torn end is cut at the last record whose checksums
-// hold. Results must not look into their parents (shared<T>). docs/journal_format.md describes the files.
+// results are there are passed over; where they are gathered or batched by key all are computed anew. Mechanism: results
+// are appended by key as they are done, in any order, by a thread of the journal's own, and synced a few times a second;
+// a torn end is cut at the last record whose checksums hold. Results must not look into their parents (shared<T>).
+// docs/journal_format.md describes the files.
 #pragma once
 
 #include <chrono>
