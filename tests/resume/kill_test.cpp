@@ -177,15 +177,18 @@ int kill_at_random(std::mt19937_64& random) {
     return killed;
 }
 
-/// Where there are more than 120 calls, spread over all of them.
+/// Where there are more than 120 calls, spread over all of them; where there are few, more than once: how many there are
+/// is up to how often the journal writes.
 void kill_at_each_call(bool after, std::uint64_t seed) {
     std::mt19937_64 random(seed);
     const long calls = undisturbed().calls;
-    REQUIRE(calls >= 50);
+    REQUIRE(calls > 20);
     const long points = std::min(calls, 120L);
     int kills = 0;
-    for (long i = 0; i < points; ++i) kills += kill_twice(i * calls / points, after, random);
-    CHECK(kills > points);
+    for (long i = 0; i < points || kills < 100; ++i) {
+        REQUIRE(i < 1000);
+        kills += kill_twice(i % points * calls / points, after, random);
+    }
 }
 
 /// Of spillway-call-faulty; the last two end no run.
