@@ -1,5 +1,6 @@
 // The device form of alignment in a pipeline: on the lockstep device, and on one that fails.
 #include "gpu/tasks.hpp"
+#include "router/eager.hpp"
 #include "spillway/gpu.hpp"
 #include "spillway/pipeline.hpp"
 
@@ -46,16 +47,6 @@ void on_cpu(batch<Window>& windows) {
     }
 }
 
-/// Always on the device where it works, so that a test does not hang on the machine's load.
-RouterOptions eager() {
-    RouterOptions options;
-    options.low = 0;
-    options.high = 0;
-    options.switch_cost = 1;
-    options.retry = std::chrono::milliseconds(1);
-    return options;
-}
-
 std::vector<std::vector<Alignment>> run_on(std::vector<std::shared_ptr<Device>> devices, std::uint32_t windows) {
     std::vector<std::vector<Alignment>> found;
     auto run = pipeline<std::uint32_t>("aligning")
@@ -63,7 +54,7 @@ std::vector<std::vector<Alignment>> run_on(std::vector<std::shared_ptr<Device>> 
                    .map("make", window_of)
                    .route("align", on_cpu, AlignOnDevice(scores, span, tasks_of), {.cells = {}, .full = 16})
                    .in_order("collect", [&](const Window& window) { found.push_back(window.found); });
-    static_cast<void>(run.run({.threads = 2, .devices = std::move(devices), .router = eager()}));
+    static_cast<void>(run.run({.threads = 2, .devices = std::move(devices), .router = test::eager()}));
     return found;
 }
 
