@@ -27,8 +27,8 @@ namespace spillway::detail {
 
 /// Order for each staging: pack, launch, synchronise of the stream, unpack; several stagings are under way at once, so
 /// what unpack must know of its batch lies in the staging itself (the form writes a header there). Called by one thread
-/// for each feeder of each device, with a staging of its own. pack and launch leave candidates as they were, and so does whatever throws: the same candidates are
-/// then done on the CPU.
+/// for each feeder of each device, with stagings of its own. pack and launch leave candidates as they were, and so does
+/// whatever throws: the same candidates are then done on the CPU.
 class DeviceForm {
 public:
     explicit DeviceForm(bool form_overlaps) noexcept : overlaps(form_overlaps) {}
