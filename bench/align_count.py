@@ -6,12 +6,22 @@
 A loop makes four cells of a register. Two bounds are printed, in cells of a lane a cycle: AVX2 with four vector units
 (AMD Zen 2 and later; blends, shuffles, and saturation on two of them), and AVX-512 with two, of which one makes maxima
 (Intel). 16-bit lanes; 8-bit ones are twice as many.
+
+Exit 1 unless each of the eight loops is there and takes as many vector operations a cell as lib/align/lanes.hpp says;
+77 where there is no objdump.
 """
 import re
+import shutil
 import subprocess
 import sys
 
 CELLS = 4
+STATED = {
+    f"{isa}, {target}, {ends}": operations + more
+    for isa in ("AVX2", "AVX-512")
+    for target, operations in (("one target", 6), ("own targets", 8))
+    for ends, more in (("no ends", 0), ("all ends", 2))
+}
 ONE_OF_TWO = ("vpmax", "vpmin")  # 512 bits, Intel
 TWO_OF_FOUR = ("vpblendvb", "vpshufb", "vpadds", "vpsubs")
 
@@ -43,6 +53,10 @@ def inner_loop(body):
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
+    if not shutil.which("objdump"):
+        print("SKIPPED: no objdump (package binutils) to look at the compiled loops with")
+        sys.exit(77)
+    found = {}
     print("| kernel | instructions a cell | vector operations a cell | cells of a lane a cycle at most |\n|---|---:|---:|---:|")
     for name, body in functions(sys.argv[1]):
         form = re.search(r"N_(AVX2|AVX3)::.*sweep<.*<(short|signed char),.*?::(\w+)Pairs<.*?(true|false), .*Ends\)(\d)", name)
@@ -61,7 +75,12 @@ def main():
             cycles = max(len(vector) / 2, sum(o.startswith(ONE_OF_TWO) for o in vector))
             lanes = 32
         what = f"{isa.replace('AVX3', 'AVX-512')}, {'one target' if pairs == 'Profiled' else 'own targets'}, {'no' if ends == '0' else 'all'} ends"
+        found[what] = len(vector) / CELLS
         print(f"| {what} | {len(loop) / CELLS:.2f} | {len(vector) / CELLS:.2f} | {lanes * CELLS / cycles:.1f} |")
+    for what in sorted(STATED.keys() | found.keys()):
+        if found.get(what) != STATED.get(what):
+            print(f"WRONG: {what}: {found.get(what)} vector operations a cell, stated are {STATED.get(what)}")
+    sys.exit(found != STATED)
 
 
 if __name__ == "__main__":

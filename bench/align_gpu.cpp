@@ -6,11 +6,13 @@
 // threads. TCUPS are 10^12 cells of the matrices a second. The ceiling is what the integer pipe of an sm_90 could do
 // with the instructions of the inner loop (bench/sass_count.py counts them) if no column, thread or cycle were idle.
 //
-//     spillway-bench-align-gpu [--multiprocessors 132] [--mhz 1980] [--seconds 1] [--seed N]
+//     spillway-bench-align-gpu [--multiprocessors 132] [--mhz 1980] [--seconds 1] [--seed N] [--instructions FILE]
+//                                              FILE: what sass_count.py printed of these kernels
 //     spillway-bench-align-gpu --host 150      what one thread of the host costs a pair of 150 x 400, packing and
 //                                              unpacking, beside one core that aligns it; no GPU needed
 //
-// Exit 1 on a wrong alignment. Where there is no GPU the same kernels run in lockstep on the host, and it says so.
+// Exit 1 on a wrong alignment, or if a kernel was not run. Where there is no GPU the same kernels run in lockstep on the
+// host, and it says so.
 #include <spillway/align.hpp>
 #include <spillway/gpu.hpp>
 
@@ -19,8 +21,13 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <random>
+#include <set>
+#include <sstream>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -34,7 +41,8 @@ using Clock = std::chrono::steady_clock;
 struct Options {
     double multiprocessors = 132, mhz = 1980, seconds = 1;
     std::uint64_t seed = std::random_device{}();
-    std::size_t host = 0; // bases of a read: measure the host's part alone
+    std::size_t host = 0;                           // bases of a read: measure the host's part alone
+    std::map<std::string, double> integer_a_cell{}; // by "packed 20 local"
 };
 
 /// Each base is wrong with probability `errors`, `gaps` of these in the length; and so many in a thousand reads have a
@@ -44,18 +52,34 @@ struct Noise {
     std::size_t long_gaps = 100;
 };
 
-/// Instructions of the integer pipe for a cell of a word, of sm_90, and pairs in a word.
+/// Instructions of the integer pipe for a cell of a word, of sm_90 as nvcc 13.0 compiles it, and pairs in a word.
 struct Tile {
     const char* name;
     double local, query, pairs;
 };
-constexpr Tile packed_10{"packed 10", 7.90, 5.90, 2}, packed_20{"packed 20", 7.30, 5.45, 2},
-    packed_32{"packed 32", 7.00, 5.28, 2}, wide_32{"wide 32", 5.94, 5.53, 1};
+constexpr Tile tiles[] = {{"packed 10", 7.90, 5.90, 2},
+                          {"packed 20", 7.30, 5.45, 2},
+                          {"packed 32", 7.00, 5.28, 2},
+                          {"wide 32", 5.94, 5.53, 1}};
 
 constexpr double integer_lanes = 64; // of a multiprocessor, each cycle
 
+/// From lines of "packed 20 local", a row's instructions and those of the integer pipe, and both for a cell.
+std::map<std::string, double> read_instructions(const std::string& path) {
+    std::map<std::string, double> found;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
+        std::string kind, columns, span;
+        double row = 0, row_integer = 0, cell = 0, cell_integer = 0;
+        if (words >> kind >> columns >> span >> row >> row_integer >> cell >> cell_integer) {
+            found[kind + " " + columns + " " + span] = cell_integer;
+        }
+    }
+    return found;
+}
+
 struct Work {
-    const Tile& tile;
     std::size_t read, haplotype;
     Scores scores;
 };
@@ -125,16 +149,18 @@ struct Lane {
     std::unique_ptr<Stream> stream; // destroyed first
 };
 
-/// Cells a second: as many runs of `batch` as fit in `seconds`, at least two.
-template <class Batch>
-double rate(double cells, double seconds, Batch batch) {
+/// Cells a second: as many runs of `batch` as fit in `seconds`, at least two, until `finish` has seen them all through.
+template <class Batch, class Finish>
+double rate(double cells, double seconds, Batch batch, Finish finish) {
     batch(); // warm
+    finish();
     const auto start = Clock::now();
     int runs = 0;
     do {
         batch();
         ++runs;
     } while (runs < 2 || seconds_since(start) < seconds);
+    finish();
     return cells * runs / seconds_since(start);
 }
 
@@ -149,9 +175,18 @@ std::size_t wrong(const Data& data, const Scores& scores, Span span) {
     return sum;
 }
 
-/// Prints one row; false on a wrong alignment.
-bool measure(Device& device, bool gpu, const Work& work, Span span, const Options& options, std::mt19937_64& random) {
+/// Prints one row; false on a wrong alignment. Adds the kernel's name.
+bool measure(Device& device, bool gpu, const Work& work, Span span, const Options& options, std::mt19937_64& random,
+             std::set<std::string>& kernels_run) {
     const DeviceAligner aligner(work.scores, span);
+    const std::string kernel = aligner.kernel_of(work.read, work.haplotype);
+    const auto tile = std::find_if(std::begin(tiles), std::end(tiles), [&](const Tile& t) { return t.name == kernel; });
+    if (tile == std::end(tiles)) {
+        std::printf("%zu x %zu: no instructions are counted of the kernel '%s'\n", work.read, work.haplotype,
+                    kernel.c_str());
+        return false;
+    }
+    kernels_run.insert(kernel + (span == Span::local ? " local" : " query"));
     const auto through = [&](Lane& lane, const Data& data) {
         aligner.pack(data.tasks, *lane.staging);
         aligner.launch(*lane.staging, *lane.stream);
@@ -176,24 +211,31 @@ bool measure(Device& device, bool gpu, const Work& work, Span span, const Option
     Lane lane(device, data.bytes);
     double run_seconds = 0, run_cells = 0;
     aligner.pack(data.tasks, *lane.staging);
-    rate(data.cells, options.seconds, [&] {
-        aligner.launch(*lane.staging, *lane.stream);
-        lane.stream->synchronise();
-        run_seconds += std::chrono::duration<double>(lane.stream->take_times().run).count();
-        run_cells += data.cells;
-    });
+    rate(
+        data.cells, options.seconds,
+        [&] {
+            aligner.launch(*lane.staging, *lane.stream);
+            lane.stream->synchronise();
+            run_seconds += std::chrono::duration<double>(lane.stream->take_times().run).count();
+            run_cells += data.cells;
+        },
+        [] {});
     const double kernels = run_cells / run_seconds;
 
     std::vector<Lane> lanes;
     for (int i = 0; i < 3; ++i) aligner.pack(data.tasks, *lanes.emplace_back(device, data.bytes).staging);
     std::size_t next = 0;
-    const double copied = rate(data.cells, options.seconds, [&] {
-        Lane& oldest = lanes[next++ % lanes.size()];
-        oldest.stream->synchronise();
-        static_cast<void>(oldest.stream->take_times());
-        aligner.launch(*oldest.staging, *oldest.stream);
-    });
-    for (Lane& each : lanes) each.stream->synchronise();
+    const double copied = rate(
+        data.cells, options.seconds,
+        [&] {
+            Lane& oldest = lanes[next++ % lanes.size()];
+            oldest.stream->synchronise();
+            static_cast<void>(oldest.stream->take_times());
+            aligner.launch(*oldest.staging, *oldest.stream);
+        },
+        [&] {
+            for (Lane& each : lanes) each.stream->synchronise();
+        });
 
     const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1U, 16U);
     std::vector<Data> own(threads);
@@ -203,15 +245,19 @@ bool measure(Device& device, bool gpu, const Work& work, Span span, const Option
     for (Data& mine : own) {
         workers.emplace_back([&] {
             Lane ours(device, mine.bytes);
-            whole += rate(mine.cells, options.seconds, [&] { through(ours, mine); });
+            whole += rate(
+                mine.cells, options.seconds, [&] { through(ours, mine); }, [] {});
         });
     }
     for (std::thread& worker : workers) worker.join();
 
-    const double cell = span == Span::local ? work.tile.local : work.tile.query;
-    const double ceiling = options.multiprocessors * options.mhz * 1e6 * integer_lanes * work.tile.pairs / cell;
+    const auto counted = options.integer_a_cell.find(kernel + (span == Span::local ? " local" : " query"));
+    const double cell = counted != options.integer_a_cell.end() ? counted->second
+                        : span == Span::local                   ? tile->local
+                                                                : tile->query;
+    const double ceiling = options.multiprocessors * options.mhz * 1e6 * integer_lanes * tile->pairs / cell;
     std::printf("%-10s %4zu x %-5zu %-6s %5zu of %-5zu %7.2f %8.4f %8.4f %8.4f %7.0f%% %7.0f%% %9.1f %8.1f%s\n",
-                work.tile.name, work.read, work.haplotype, span == Span::local ? "local" : "query", errors,
+                kernel.c_str(), work.read, work.haplotype, span == Span::local ? "local" : "query", errors,
                 checked.pairs, ceiling / 1e12, kernels / 1e12, copied / 1e12, whole / 1e12, 100 * kernels / ceiling,
                 100 * copied / kernels, cpu / 1e9, whole / cpu, errors > 0 ? "  <- WRONG" : "");
     std::fflush(stdout);
@@ -241,7 +287,7 @@ bool measure_host(std::size_t read, const Options& options, std::mt19937_64& ran
                 "1 thread", "1 TCUPS", "in", "out");
     bool right = true;
     for (const double errors : {0.002, 0.01}) {
-        const Work work{packed_20, read, 400, {}};
+        const Work work{read, 400, {}};
         Data data = make(random, work, 120, {.errors = errors, .gaps = 0.1, .long_gaps = 0});
         const DeviceAligner aligner(work.scores, Span::query);
         HostDevice device({.asynchronous = false});
@@ -295,6 +341,7 @@ int main(int argc, char** argv) {
         if (name == "--mhz") options.mhz = std::atof(argv[i + 1]);
         if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
         if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
+        if (name == "--instructions") options.integer_a_cell = read_instructions(argv[i + 1]);
         if (name == "--host") options.host = std::strtoull(argv[i + 1], nullptr, 10);
     }
     if (options.host > 0 && options.host <= 350) {
@@ -321,15 +368,18 @@ int main(int argc, char** argv) {
 
     std::mt19937_64 random(options.seed);
     constexpr Scores coarse{.match = 60, .mismatch = -61, .unknown = -61, .gap_open = 60, .gap_extend = 7};
-    const std::vector<Work> all{{packed_10, 50, 200, {}},     {packed_20, 100, 200, {}},  {packed_20, 150, 400, {}},
-                                {packed_32, 250, 600, {}},    {packed_32, 500, 1000, {}}, {wide_32, 250, 600, coarse},
-                                {wide_32, 1000, 1500, coarse}};
+    const std::vector<Work> all{{50, 200, {}},   {100, 200, {}},      {150, 400, {}},      {250, 600, {}},
+                                {500, 1000, {}}, {500, 1000, coarse}, {1000, 1500, coarse}};
+    std::set<std::string> kernels_run;
     bool right = true;
     for (const Work& work : all) {
         for (const Span span : {Span::local, Span::query}) {
-            right = measure(*device, gpu, work, span, options, random) && right;
+            right = measure(*device, gpu, work, span, options, random, kernels_run) && right;
         }
     }
-    std::printf("\n%s\n", right ? "every alignment is the CPU's" : "WRONG ALIGNMENTS: see above");
-    return right ? 0 : 1;
+    const bool all_run = kernels_run.size() == 2 * std::size(tiles);
+    std::printf("\n%s\n", !right     ? "WRONG: see above"
+                          : !all_run ? "NOT EVERY KERNEL was run: other sizes are needed"
+                                     : "every alignment is the CPU's");
+    return right && all_run ? 0 : 1;
 }

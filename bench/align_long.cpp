@@ -42,11 +42,17 @@ struct Pair {
     std::string query, target;
 };
 
+/// What one makes of a pair.
+struct Found {
+    std::int64_t score = 0; ///< 0: none that the others have,
+    std::string operations; ///< or to be scored, when no time is taken: a letter a base, as WFA2 writes it.
+};
+
 struct Contender {
     std::string name;
-    std::function<std::int64_t(const Pair&)> align; ///< Gives the score, or 0 if it has another notion of it.
-    double fastest = 1e30;                          ///< CPU ms a pair.
-    std::vector<std::int64_t> scores = {};
+    std::function<void(const Pair&, Found&)> align;
+    double fastest = 1e30; ///< CPU ms a pair.
+    std::vector<Found> found = {};
 };
 
 Pair make_pair(std::mt19937_64& random, std::size_t bases, double errors) {
@@ -89,8 +95,8 @@ std::vector<Contender> contenders() {
     std::vector<Contender> all;
     for (const auto& [name, span] : {std::pair{"**Spillway**, whole query", spillway::Span::query},
                                      std::pair{"**Spillway**, local", spillway::Span::local}}) {
-        all.push_back({name, [span = span](const Pair& pair) -> std::int64_t {
-                           return spillway::align(pair.query, pair.target, {}, span).score;
+        all.push_back({name, [span = span](const Pair& pair, Found& found) {
+                           found.score = spillway::align(pair.query, pair.target, {}, span).score;
                        }});
     }
 #ifdef BENCH_WFA2
@@ -102,24 +108,23 @@ std::vector<Contender> contenders() {
           std::pair{"WFA2, memory ultralow", WFAligner::MemoryUltralow}}) {
         const auto aligner = std::make_shared<wfa::WFAlignerGapAffine>(5, 3, 2, WFAligner::Alignment, memory);
         aligner->setHeuristicNone();
-        all.push_back({name, [aligner](const Pair& pair) {
+        all.push_back({name, [aligner](const Pair& pair, Found& found) {
                            aligner->alignEnd2End(pair.query.data(), static_cast<int>(pair.query.size()),
                                                  pair.target.data(), static_cast<int>(pair.target.size()));
                            char* operations = nullptr;
                            int length = 0;
                            aligner->getAlignmentCigar(&operations, &length);
-                           return score_again({operations, static_cast<std::size_t>(length)});
+                           found.operations.assign(operations, static_cast<std::size_t>(length));
                        }});
     }
 #endif
 #ifdef BENCH_EDLIB
-    all.push_back({"edlib, edits only", [](const Pair& pair) -> std::int64_t {
+    all.push_back({"edlib, edits only", [](const Pair& pair, Found&) {
                        const EdlibAlignResult result =
                            edlibAlign(pair.query.data(), static_cast<int>(pair.query.size()), pair.target.data(),
                                       static_cast<int>(pair.target.size()),
                                       edlibNewAlignConfig(-1, EDLIB_MODE_NW, EDLIB_TASK_PATH, nullptr, 0));
                        edlibFreeAlignResult(result);
-                       return 0;
                    }});
 #endif
     return all;
@@ -133,9 +138,9 @@ bool measure(double errors, std::size_t pairs, std::size_t bases, std::size_t ro
     std::vector<Contender> contending = contenders();
     for (std::size_t round = 0; round < rounds; ++round) {
         for (Contender& contender : contending) {
-            contender.scores.clear();
+            contender.found.resize(pairs);
             const double start = cpu_milliseconds();
-            for (const Pair& pair : all) contender.scores.push_back(contender.align(pair));
+            for (std::size_t i = 0; i < pairs; ++i) contender.align(all[i], contender.found[i]);
             contender.fastest = std::min(contender.fastest, (cpu_milliseconds() - start) / static_cast<double>(pairs));
         }
     }
@@ -143,13 +148,15 @@ bool measure(double errors, std::size_t pairs, std::size_t bases, std::size_t ro
         "\n%zu pairs of %zu bases, %g%% errors\n\n| | CPU ms a pair | of Spillway, whole query |\n|---|---:|---:|\n",
         pairs, bases, errors * 100);
     bool equal = true;
-    for (const Contender& contender : contending) {
+    for (Contender& contender : contending) {
         std::printf("| %s | %.3f | %.2f |\n", contender.name.c_str(), contender.fastest,
                     contender.fastest / contending[0].fastest);
         for (std::size_t i = 0; i < pairs; ++i) {
-            if (contender.scores[i] == 0 || contender.scores[i] == contending[0].scores[i]) continue;
+            Found& found = contender.found[i];
+            if (!found.operations.empty()) found.score = score_again(found.operations);
+            if (found.score == 0 || found.score == contending[0].found[i].score) continue;
             std::fprintf(stderr, "pair %zu: %s scores %lld, Spillway %lld\n", i, contender.name.c_str(),
-                         static_cast<long long>(contender.scores[i]), static_cast<long long>(contending[0].scores[i]));
+                         static_cast<long long>(found.score), static_cast<long long>(contending[0].found[i].score));
             equal = false;
         }
     }

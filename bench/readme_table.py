@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Measures the table of the README's first screen and writes it there.
 
-    bench/readme_table.py DIRECTORY     with ref.fa, reads.bam, truth.vcf.gz and regions.bed, as bench/caller.sh takes it
+    bench/readme_table.py [DIRECTORY]   with ref.fa, reads.bam, truth.vcf.gz and regions.bed, as bench/caller.sh takes it;
+                                        without it spillway-simulate makes one, by its defaults
 
-Runs spillway-bench-scheduler and bench/caller.sh; both print their tables here, too. spillway-simulate makes such a
-directory.
+Runs spillway-bench-scheduler and bench/caller.sh; both print their tables here, too.
 """
 import pathlib
 import re
 import subprocess
 import sys
+import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 BEGIN, END = "<!-- bench/readme_table.py writes from here -->", "<!-- to here -->"
@@ -29,9 +30,20 @@ def run(*command):
 
 
 def main():
-    if len(sys.argv) != 2:
+    if len(sys.argv) > 2:
         sys.exit(__doc__)
-    directory = sys.argv[1].rstrip("/")
+    with tempfile.TemporaryDirectory() as place:
+        directory = sys.argv[1].rstrip("/") if len(sys.argv) == 2 else simulated(place)
+        write_table(directory)
+
+
+def simulated(place):
+    directory = place + "/what spillway-simulate makes"
+    run(str(TOP / "build/release/examples/simulate/spillway-simulate"), "--out", directory)
+    return directory
+
+
+def write_table(directory):
     scheduler = run(str(TOP / "build/release/bench/spillway-bench-scheduler"))
     calling = run(str(TOP / "bench/caller.sh"), directory)
 

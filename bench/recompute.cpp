@@ -2,13 +2,15 @@
 //
 // Candidates of 64 KiB wait, ten times as many as fit, until all have been made; then a stage takes one after the
 // other. Each of four situations is run three ways: always written to disk, never (always made again), and as the
-// library chooses. The slow disk is this process's own read and write calls, made to take their time. Prints the
-// seconds of each, what the choice was, and its ratio to the better of the others; exits 1 on a wrong result.
+// library chooses, three times in turn. The slow disk is this process's own read and write calls, made to take their
+// time. Prints the median seconds of each, what the choice was, and its ratio to the better of the others; exits 1 on
+// a wrong result, or where the choice is more than 5% worse.
 //
 //     spillway-bench-recompute [CANDIDATES=4000] [SLOW_MB_A_SECOND=100] [DIRECTORY=/var/tmp]
 #include <spillway/pipeline.hpp>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -152,10 +154,20 @@ int main(int argc, char** argv) {
         slow_disk.nanoseconds_a_byte = is_slow ? 1000 / slow : 0;
         for (const bool dear : {false, true}) {
             const int rounds = dear ? 100 : 2;
-            const Outcome always = run(candidates, rounds, Way::always, directory);
-            const Outcome never = run(candidates, rounds, Way::never, directory);
-            const Outcome chosen = run(candidates, rounds, Way::automatic, directory);
-            right = right && always.total == chosen.total && never.total == chosen.total;
+            // In turn, so that what else the machine does meets all three alike; medians.
+            constexpr std::size_t turns = 3;
+            std::array<std::vector<Outcome>, 3> outcomes;
+            for (std::size_t turn = 0; turn < turns; ++turn) {
+                for (std::size_t i = 0; i < outcomes.size(); ++i) {
+                    const std::size_t way = (turn + i) % outcomes.size();
+                    outcomes[way].push_back(
+                        run(candidates, rounds, std::array{Way::always, Way::never, Way::automatic}[way], directory));
+                    right = right && outcomes[way].back().total == outcomes[0][0].total;
+                }
+            }
+            for (auto& of_way : outcomes) std::ranges::sort(of_way, {}, &Outcome::seconds);
+            const Outcome &always = outcomes[0][turns / 2], &never = outcomes[1][turns / 2],
+                          &chosen = outcomes[2][turns / 2];
             const double ratio = chosen.seconds / std::min(always.seconds, never.seconds);
             worst = std::max(worst, ratio);
             std::printf("%-5s disk, %-5s rebuild %9.2f s %8.2f s %8.2f s   %.3f; %llu, %llu\n",
@@ -164,6 +176,8 @@ int main(int argc, char** argv) {
                         static_cast<unsigned long long>(chosen.report.rebuilt));
         }
     }
-    std::printf("worst ratio %.3f (goal at most 1.05); results %s\n", worst, right ? "right" : "WRONG");
-    return right ? 0 : 1;
+    const bool near = worst <= 1.05;
+    std::printf("worst ratio %.3f (goal at most 1.05: %s); results %s\n", worst, near ? "met" : "MISSED",
+                right ? "right" : "WRONG");
+    return right && near ? 0 : 1;
 }

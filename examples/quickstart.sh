@@ -31,6 +31,7 @@ fi
 
 echo "Calling ..."
 calls=$out/calls.vcf.gz
+rm -f "$calls" "$calls".* # of an earlier run, which a failing one must not leave as its own
 "$call" -f "$reference" -o "$calls" "$reads"
 
 count=$(gzip -cd "$calls" | awk '!/^#/ { n++ } END { print n + 0 }')

@@ -28,6 +28,7 @@ Fit::Fit(const Scores& scores, Span span) : local_(span == Span::local) {
     for (const int other : {scores.mismatch, scores.unknown, scores.gap_open, scores.gap_extend}) {
         divisor = std::gcd(divisor, other);
     }
+    bytes_ = scores.gap_extend > 0; // else columns would all be as tall as the first
     scores_ = {scores.match / divisor,    scores.mismatch / divisor,   scores.unknown / divisor,
                scores.gap_open / divisor, scores.gap_extend / divisor, divisor};
     constexpr std::int32_t most = std::numeric_limits<std::int8_t>::max();

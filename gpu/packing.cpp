@@ -38,6 +38,10 @@ constexpr std::uint64_t order_of(const Tiling& tiling, std::size_t rows) {
     return std::uint64_t{tiling.shape} << 48U | std::uint64_t{tiling.threads} << 32U | rows;
 }
 
+bool same_place(std::string_view a, std::string_view b) {
+    return a.data() == b.data() && a.size() == b.size();
+}
+
 template <class T>
 T* part(std::span<std::byte> host, std::uint64_t at) {
     return reinterpret_cast<T*>(host.data() + at);
@@ -76,17 +80,34 @@ std::size_t Packing::bytes_of_pair(std::size_t query_size) noexcept {
 }
 
 void Packing::next_target(std::string_view target) {
-    // Tasks side by side may share a haplotype: it is sent once.
-    if (!targets_.empty() && targets_.back().bases.data() == target.data() &&
-        targets_.back().bases.size() == target.size()) {
-        return;
-    }
+    // Tasks may share a haplotype: it is sent once.
+    if (!targets_.empty() && same_place(targets_[present_].bases, target)) return;
     flush();
-    targets_.push_back({target});
+    if (2 * targets_.size() >= numbers_.size()) grow_numbers();
+    std::uint32_t& number = number_of(target);
+    if (number == none) {
+        number = static_cast<std::uint32_t>(targets_.size());
+        targets_.push_back({target});
+    }
+    present_ = number;
+}
+
+/// Of numbers_: where the target's is, or where it is to be put.
+std::uint32_t& Packing::number_of(std::string_view target) {
+    const std::size_t mask = numbers_.size() - 1;
+    // The upper bits of the product are spread best; addresses differ in their middle ones.
+    std::size_t at = (reinterpret_cast<std::uintptr_t>(target.data()) + target.size()) * 0x9E3779B97F4A7C15U >> 32U;
+    while (numbers_[at & mask] != none && !same_place(targets_[numbers_[at & mask]].bases, target)) ++at;
+    return numbers_[at & mask];
+}
+
+void Packing::grow_numbers() {
+    numbers_.assign(std::max<std::size_t>(64, 2 * numbers_.size()), none);
+    for (std::uint32_t i = 0; i < targets_.size(); ++i) number_of(targets_[i].bases) = i;
 }
 
 bool Packing::add(std::string_view query) {
-    Target& target = targets_.back();
+    Target& target = targets_[present_];
     const std::optional<Tiling> tiling = fit_.of(query.size(), target.bases.size());
     if (!tiling) return false;
     if (!target.used) {
@@ -95,7 +116,7 @@ bool Packing::add(std::string_view query) {
         bases_ += target.bases.size() + 1;
     }
     const auto number = static_cast<std::uint32_t>(queries_.size());
-    queries_.push_back({query, static_cast<std::uint32_t>(bases_), static_cast<std::uint32_t>(targets_.size() - 1)});
+    queries_.push_back({query, static_cast<std::uint32_t>(bases_), present_});
     bases_ += query.size();
     cells_ += std::uint64_t{query.size()} * target.bases.size();
     const std::uint64_t order = order_of(*tiling, target.bases.size());

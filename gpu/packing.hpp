@@ -41,9 +41,10 @@ public:
     [[nodiscard]] static std::size_t bytes_of_target(std::size_t size) noexcept;
     [[nodiscard]] static std::size_t bytes_of_pair(std::size_t query_size) noexcept;
 
-    /// All pairs with one target, one after the other. The views must live until write().
+    /// What follows is added to this one. A target that was there before, in the same memory, is the same one. The views
+    /// must live until write().
     void next_target(std::string_view target);
-    /// Whether the pair is for the device.
+    /// Whether the pair is for the device. After a next_target().
     bool add(std::string_view query);
     /// Throws Error(usage) where `host` is too small: header_bytes and the sum of what was added would have been
     /// enough.
@@ -68,9 +69,15 @@ private:
     static constexpr std::uint32_t none = 0xFFFFFFFF;
 
     void flush();
+    std::uint32_t& number_of(std::string_view target);
+    void grow_numbers();
 
     const Fit& fit_;
     std::vector<Target> targets_;
+    std::uint32_t present_ = 0; // in targets_
+    /// A hash table of targets, by where they lie: to compare bases would cost as much as to write them. Its size is a
+    /// power of two, and half of it at most is in use.
+    std::vector<std::uint32_t> numbers_;
     std::vector<Query> queries_;
     std::vector<Group> groups_;
     /// Of the present target: the query that waits for a second, by shape and threads.

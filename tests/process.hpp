@@ -40,6 +40,31 @@ struct Limits {
     rlim_t file_size = 0; ///< In bytes.
 };
 
+/// Whether every thread, `but` one perhaps, waits for something other than a disk or a CPU; `ticks`: of CPU time, all
+/// together.
+inline bool all_sleep(pid_t process, double& ticks, pid_t but = 0) {
+    std::error_code gone;
+    const std::filesystem::directory_iterator threads("/proc/" + std::to_string(process) + "/task", gone);
+    if (gone) return false;
+    bool all = true;
+    for (const auto& thread : threads) {
+        std::ifstream in(thread.path() / "stat");
+        std::string line;
+        std::getline(in, line);
+        // After the name, which may hold anything: the state is the 3rd field, the times are the 14th and 15th.
+        std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
+        char state = 0;
+        std::string skipped;
+        double user = 0, system = 0;
+        fields >> state;
+        for (int field = 4; field < 14; ++field) fields >> skipped;
+        fields >> user >> system;
+        all = all && (state == 'S' || thread.path().filename() == std::to_string(but));
+        ticks += user + system;
+    }
+    return all;
+}
+
 /// A program that is running; killed where it is still running in the end.
 class Process {
 public:
@@ -113,7 +138,7 @@ public:
         const double most_ticks = 60.0 * static_cast<double>(::sysconf(_SC_CLK_TCK));
         for (int asleep = 0; runs(); ::usleep(1000)) {
             double ticks = 0;
-            const bool sleeps = all_sleep(ticks);
+            const bool sleeps = all_sleep(id_, ticks);
             asleep += sleeps ? 1 : 0;
             if (asleep == most_asleep || ticks > most_ticks) return false;
         }
@@ -142,29 +167,6 @@ private:
                 return true;
         }
         return false;
-    }
-    /// Whether every thread waits for something other than a disk or a CPU; `ticks`: of CPU time, all together.
-    [[nodiscard]] bool all_sleep(double& ticks) const {
-        std::error_code gone;
-        const std::filesystem::directory_iterator threads("/proc/" + std::to_string(id_) + "/task", gone);
-        if (gone) return false;
-        bool all = true;
-        for (const auto& thread : threads) {
-            std::ifstream in(thread.path() / "stat");
-            std::string line;
-            std::getline(in, line);
-            // After the name, which may hold anything: the state is the 3rd field, the times are the 14th and 15th.
-            std::istringstream fields(line.substr(std::min(line.size(), line.rfind(')') + 1)));
-            char state = 0;
-            std::string skipped;
-            double user = 0, system = 0;
-            fields >> state;
-            for (int field = 4; field < 14; ++field) fields >> skipped;
-            fields >> user >> system;
-            all = all && state == 'S';
-            ticks += user + system;
-        }
-        return all;
     }
     static std::string text(std::FILE& file) {
         std::string all;

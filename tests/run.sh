@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs every test through ctest; the last line is ctest's summary.
+# Installs what is missing, builds, and runs every test through ctest; the last lines are ctest's summary.
 #   tests/run.sh [--preset release|debug|asan|tsan] [--core] [-- more arguments for ctest]
 # --core leaves out the examples, and with them the caller's tests.
 # Without the right to install it prints the one apt line and exits 3.
@@ -30,5 +30,9 @@ if [ "$status" != 0 ]; then
     # What failed, with its output; the passed ones stay in the log.
     sed -E '/^ *Start |[. ]Passed /d' "$build/ctest.log" >&2
 fi
-grep -E 'tests passed|No tests were found' "$build/ctest.log"
+# What could not run here, and why.
+awk '/^[0-9]+\/[0-9]+ Test(ing)?: / { sub(/^[^:]*: /, ""); name = $0 }
+     /^SKIPPED( in part)?: / { at = index($0, ": "); print substr($0, 1, at + 1) name substr($0, at) }' \
+    "$build/Testing/Temporary/LastTest.log" | sort -u >&2
+grep -E 'tests passed|No tests were found|^Total Test time' "$build/ctest.log"
 exit "$status"

@@ -16,7 +16,10 @@ namespace bench {
 /// One way to align. A score of minus 2^31 says that this one does not score as the others do.
 class Aligner {
 public:
+    explicit Aligner(spillway::Span span = spillway::Span::local) : span_(span) {}
     virtual ~Aligner() = default;
+    /// What it scores: only scores of one span can be compared.
+    [[nodiscard]] spillway::Span span() const { return span_; }
     [[nodiscard]] virtual std::string name() const = 0;
     /// Aligns every pair; what it finds is kept in found_scores, and the CIGARs' texts, where it makes them, in
     /// found_cigars.
@@ -24,6 +27,9 @@ public:
 
     std::vector<std::int32_t> found_scores;
     std::vector<std::string> found_cigars;
+
+private:
+    spillway::Span span_;
 };
 
 using Aligners = std::vector<std::unique_ptr<Aligner>>;

@@ -10,7 +10,7 @@ namespace {
 
 class Edlib : public Aligner {
 public:
-    explicit Edlib(bool with_cigar) : with_cigar_(with_cigar) {}
+    explicit Edlib(bool with_cigar) : Aligner(spillway::Span::query), with_cigar_(with_cigar) {}
     [[nodiscard]] std::string name() const override { return "edlib (whole query, every edit costs 1)"; }
     void align(std::span<const spillway::SequencePair> pairs) override {
         const auto config =

@@ -7,23 +7,29 @@ namespace {
 
 struct Variant {
     const char* name;
+    spillway::Span span;
     parasail_result_t* (*align)(const char*, int, const char*, int, int, int, const parasail_matrix_t*);
 };
 
+using enum spillway::Span;
 #if defined(__x86_64__)
-constexpr Variant score_variants[] = {{"striped, AVX2", parasail_sw_striped_avx2_256_16},
-                                      {"scan, AVX2", parasail_sw_scan_avx2_256_16}};
-constexpr Variant cigar_variants[] = {{"striped, AVX2", parasail_sw_trace_striped_avx2_256_16},
-                                      {"scan, AVX2", parasail_sw_trace_scan_avx2_256_16}};
+constexpr Variant score_variants[] = {{"striped, AVX2", local, parasail_sw_striped_avx2_256_16},
+                                      {"scan, AVX2", local, parasail_sw_scan_avx2_256_16},
+                                      {"striped, AVX2, whole query", query, parasail_sg_dx_striped_avx2_256_16}};
+constexpr Variant cigar_variants[] = {{"striped, AVX2", local, parasail_sw_trace_striped_avx2_256_16},
+                                      {"scan, AVX2", local, parasail_sw_trace_scan_avx2_256_16},
+                                      {"striped, AVX2, whole query", query, parasail_sg_dx_trace_striped_avx2_256_16}};
 #else
-constexpr Variant score_variants[] = {{"striped", parasail_sw_striped_16}};
-constexpr Variant cigar_variants[] = {{"striped", parasail_sw_trace_striped_16}};
+constexpr Variant score_variants[] = {{"striped", local, parasail_sw_striped_16},
+                                      {"striped, whole query", query, parasail_sg_dx_striped_16}};
+constexpr Variant cigar_variants[] = {{"striped", local, parasail_sw_trace_striped_16},
+                                      {"striped, whole query", query, parasail_sg_dx_trace_striped_16}};
 #endif
 
 class Parasail : public Aligner {
 public:
     Parasail(const Variant& variant, const spillway::Scores& scores, bool with_cigar)
-        : variant_(variant), scores_(scores), with_cigar_(with_cigar),
+        : Aligner(variant.span), variant_(variant), scores_(scores), with_cigar_(with_cigar),
           matrix_(parasail_matrix_create("ACGT", scores.match, scores.mismatch)) {}
     Parasail(const Parasail&) = delete;
     Parasail& operator=(const Parasail&) = delete;

@@ -27,12 +27,12 @@ public:
     void align(std::span<const spillway::SequencePair> pairs) override {
         for (const auto& pair : pairs) {
             const auto query = coded(pair.query), target = coded(pair.target);
-            // 1: 16 bits at once, since most scores pass 255.
+            // 1: 16 bits at once, since most scores pass 255. The last argument: no search for a second best end.
             s_profile* profile = ssw_init(query.data(), static_cast<std::int32_t>(query.size()), table_.data(), 5, 1);
             s_align* found =
                 ssw_align(profile, target.data(), static_cast<std::int32_t>(target.size()),
                           static_cast<std::uint8_t>(scores_.gap_open), static_cast<std::uint8_t>(scores_.gap_extend),
-                          with_cigar_ ? 1 : 0, 0, 0, static_cast<std::int32_t>(query.size() / 2));
+                          with_cigar_ ? 1 : 0, 0, 0, static_cast<std::int32_t>(target.size()));
             found_scores.push_back(found->score1);
             if (with_cigar_) {
                 std::string text;

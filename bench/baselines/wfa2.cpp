@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include <limits>
+#include <numeric>
 
 #include "aligner.hpp"
 
@@ -16,15 +17,19 @@ namespace {
 
 class Wfa2 : public Aligner {
 public:
-    Wfa2(const spillway::Scores& scores, bool with_cigar) : with_cigar_(with_cigar) {
+    Wfa2(const spillway::Scores& scores, bool with_cigar) : Aligner(spillway::Span::query), with_cigar_(with_cigar) {
         wavefront_aligner_attr_t attributes = wavefront_aligner_attr_default;
         attributes.distance_metric = gap_affine;
         // What is lost against a match, half a match for each gapped base. It has no other penalties for insertions
         // than for deletions, so these are not quite the others' alignments; with scores for matches it is far slower.
+        // What all have in common only makes more waves.
+        const int mismatch = scores.match - scores.mismatch, opening = scores.gap_open - scores.gap_extend;
+        const int extension = scores.gap_extend + scores.match / 2;
+        const int unit = std::gcd(std::gcd(mismatch, opening), extension);
         attributes.affine_penalties.match = 0;
-        attributes.affine_penalties.mismatch = scores.match - scores.mismatch;
-        attributes.affine_penalties.gap_opening = scores.gap_open - scores.gap_extend;
-        attributes.affine_penalties.gap_extension = scores.gap_extend + scores.match / 2;
+        attributes.affine_penalties.mismatch = mismatch / unit;
+        attributes.affine_penalties.gap_opening = opening / unit;
+        attributes.affine_penalties.gap_extension = extension / unit;
         attributes.alignment_scope = with_cigar ? compute_alignment : compute_score;
         attributes.heuristic.strategy = wf_heuristic_none; // exact, as all others are
         aligner_ = wavefront_aligner_new(&attributes);

@@ -78,17 +78,33 @@ inline double seconds_of_oracle(const std::vector<Phase>& phases, double tiles, 
 
 inline Conditions conditions(std::size_t workers, double make, double align, double fixed, double tile,
                              double interval = 0) {
-    return {workers, make, align, interval, fixed, tile};
+    return {workers, make, align, interval, fixed, tile, 1};
 }
 
-/// Of what the CPUs can do; 0: all of it is there from the start.
-inline const std::vector<double> loads = {0.3, 0.7, 0.95, 1.2, 2.0, 5.0, 0.0};
+/// Of what the CPUs can do, at and beside the router's thresholds and far from them; 0: all of it is there from the
+/// start.
+inline const std::vector<double> loads = {0.3, 0.5, 0.6, 0.65, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.2, 2.0, 5.0, 0.0};
 
+/// Loads that the CPUs can bear come in bursts: what comes tile by tile finds a worker idle, and no device is asked.
 inline Conditions with(const Curve& curve, double load) {
     Conditions constant = with(curve);
-    constant.interval = load == 0 ? 0 : (constant.make + constant.align) / static_cast<double>(constant.workers) / load;
+    if (load == 0) return constant;
+    constant.interval = (constant.make + constant.align) / static_cast<double>(constant.workers) / load;
+    constant.burst = load <= 1 ? 64 : 1;
     return constant;
 }
+
+/// Several feeders for a device, and devices of different speed.
+struct Shared {
+    std::string name;
+    std::vector<double> devices;
+    std::size_t feeders;
+};
+inline const std::vector<Shared> shared = {
+    {"4 feeders", {1}, 4},
+    {"2 devices, 1 and 4 times, 4 feeders", {1, 4}, 4},
+    {"2 devices, 1 and 20 times, 2 feeders", {1, 20}, 2},
+};
 
 inline World world_of(std::vector<Phase> phases, std::size_t tiles) {
     World world;

@@ -8,6 +8,8 @@
 
 #include "spillway/gpu.hpp"
 
+#include <concurrentqueue/concurrentqueue.h>
+
 #include <algorithm>
 #include <atomic>
 #include <mutex>
@@ -22,8 +24,15 @@ namespace {
 /// Calls with less are not worth a line: more likely wrong than right.
 constexpr Phred min_quality = from_phred(3);
 
-/// One thread keeps up with a device that many workers make candidates for (docs/gpu.md: what packing costs).
-constexpr std::size_t workers_a_feeder = 8, most_feeders = 8;
+/// Packing and unpacking, not the device, are the limit: a thread of it does the work of 1.6 to 2.6 that align
+/// (docs/gpu.md), so of many workers as many feed as it may take to fill a device, and all devices share them.
+constexpr std::size_t workers_a_feeder = 2, most_of_a_device = 16, most_feeders = 64; // what a pipeline has, at most
+
+std::size_t feeders_of_a_device(std::size_t workers, std::size_t devices) {
+    devices = std::max<std::size_t>(devices, 1);
+    const std::size_t most = std::clamp<std::size_t>(most_feeders / devices, 1, most_of_a_device);
+    return std::clamp<std::size_t>(workers / workers_a_feeder / devices, 1, most);
+}
 
 /// Of all workers.
 struct ReadTally {
@@ -50,12 +59,38 @@ private:
     ReadTally& tally_;
 };
 
-/// Workers for which the files that the process may open suffice: each decodes from one, and opens it once more before.
+/// Makes candidates again, from any thread. Its streams are opened when memory is first short, one for each worker that
+/// is at it.
+class Remaker {
+public:
+    explicit Remaker(const Inputs& inputs) : inputs_(inputs) {}
+
+    /// Where it takes little: a BAM's index leads to the reads. Of a CRAM a whole slice is decoded, which takes more
+    /// memory than candidates give back, and longer than a slow disk.
+    [[nodiscard]] bool pays() const { return inputs_.file()->has_index() && !inputs_.file()->is_cram(); }
+
+    Candidate operator()(const spillway::hts::Interval& evidence) {
+        std::unique_ptr<ReadStream> stream;
+        if (!idle_.try_dequeue(stream)) stream = std::make_unique<ReadStream>(inputs_.file(), inputs_.filter());
+        Candidate candidate = candidate_at(evidence, *stream, inputs_);
+        idle_.enqueue(std::move(stream));
+        return candidate;
+    }
+
+private:
+    using ReadStream = spillway::hts::ReadStream;
+
+    const Inputs& inputs_;
+    moodycamel::ConcurrentQueue<std::unique_ptr<ReadStream>> idle_;
+};
+
+/// Workers for which the files that the process may open suffice: each decodes from one, makes again from another, and
+/// opens it once more before.
 std::size_t most_workers() {
     constexpr rlim_t others = 20; // reference, index, output, spilled candidates, the standard streams
     rlimit files{};
     if (getrlimit(RLIMIT_NOFILE, &files) != 0) return 1;
-    return std::max<std::size_t>(1, (files.rlim_cur - std::min(files.rlim_cur, others)) / 2);
+    return std::max<std::size_t>(1, (files.rlim_cur - std::min(files.rlim_cur, others)) / 3);
 }
 
 /// Where nobody says how many: so many that what they decode with takes at most half of the memory beside the reference.
@@ -117,7 +152,7 @@ RunReport call_variants(const CallerOptions& options, const RunOptions& how, con
     std::optional<spillway::Journal> journal;
     if (!options.resume_directory.empty()) {
         journal.emplace(spillway::JournalOptions{.directory = options.resume_directory,
-                                                 .fingerprint = fingerprint(options, inputs),
+                                                 .fingerprint = fingerprint(options, inputs, how.files),
                                                  .log = [&](std::string_view line) { warn(std::string(line)); },
                                                  .files = how.files});
     }
@@ -131,13 +166,23 @@ RunReport call_variants(const CallerOptions& options, const RunOptions& how, con
                                   .files = how.files});
     CallQueue queue(inputs.wanted(), [&](const Call& call) { vcf.write(record_of(call)); });
 
+    Remaker again(inputs);
+    const auto evidence = [](const Candidate& candidate) noexcept { return candidate.evidence(); };
+    auto found = spillway::pipeline<Task>("calling")
+                     .source(inputs.tasks())
+                     .fan_out("candidates",
+                              [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
+                     .local([&] { return Decoder(inputs, tally); }, spillway::hts::ReadStream::bytes(*inputs.file()));
+    auto placed = (again.pays() ? std::move(found).rebuild(evidence, [&](const auto& at, auto&) { return again(at); })
+                                : std::move(found))
+                      .map("place", place);
+    const auto place_again = [&](const auto& at, auto&) {
+        Candidate candidate = again(at);
+        place(candidate);
+        return candidate;
+    };
     auto calling =
-        spillway::pipeline<Task>("calling")
-            .source(inputs.tasks())
-            .fan_out("candidates",
-                     [&](Task& task, Decoder& decoder) { return candidates_of(task, decoder.stream, inputs); })
-            .local([&] { return Decoder(inputs, tally); })
-            .map("place", place)
+        (again.pays() ? std::move(placed).rebuild(evidence, place_again) : std::move(placed))
             .route("align", align_batch,
                    spillway::AlignOnDevice(alignment_scores, spillway::Span::query,
                                            [](auto& candidate, auto&& align) { for_each_task(candidate, align); }),
@@ -153,13 +198,15 @@ RunReport call_variants(const CallerOptions& options, const RunOptions& how, con
     pipeline_options.router = how.router;
     pipeline_options.router.gpu = options.gpu;
     pipeline_options.devices = how.devices.empty() ? find_gpus(options, how) : how.devices;
-    pipeline_options.feeders = std::clamp<std::size_t>(pipeline_options.threads / workers_a_feeder, 1, most_feeders);
+    pipeline_options.feeders = feeders_of_a_device(pipeline_options.threads, pipeline_options.devices.size());
     if (how.tell) pipeline_options.log = [&](std::string_view line) { how.tell(std::string(line)); };
     pipeline_options.stop = how.stop;
     pipeline_options.progress = how.progress;
     if (const auto& named = options.temporary_directories; !named.empty()) {
-        pipeline_options.spill = spillway::SpillOptions{
-            .directory = named.front(), .more_directories = {named.begin() + 1, named.end()}, .files = how.files};
+        pipeline_options.spill = spillway::SpillOptions{.directory = named.front(),
+                                                        .more_directories = {named.begin() + 1, named.end()},
+                                                        .disk_limit = options.temporary_limit,
+                                                        .files = how.files};
     }
     if (journal) pipeline_options.journal = &*journal;
     RunReport report;

@@ -3,30 +3,17 @@
 #include "spillway/error.hpp"
 
 #include <array>
-#include <chrono>
 #include <cinttypes>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
 namespace caller {
 
 namespace {
 
-/// Eight bytes at a step, each of which moves every bit of the state.
+/// Of numbers, each of which moves every bit of the state.
 class Digest {
 public:
-    void add(const char* bytes, std::size_t count) {
-        for (; count >= 8; bytes += 8, count -= 8) {
-            std::int64_t word = 0;
-            std::memcpy(&word, bytes, 8);
-            add(word);
-        }
-        std::int64_t rest = 0;
-        std::memcpy(&rest, bytes, count);
-        add(rest);
-    }
     void add(std::int64_t value) {
         state_ = (state_ ^ static_cast<std::uint64_t>(value)) * 11400714819323198485U; // 2^64 over the golden ratio
         state_ ^= state_ >> 32U;
@@ -42,30 +29,6 @@ private:
 };
 
 constexpr const char* resuming = "resuming";
-
-/// At each end of a file.
-constexpr std::uintmax_t sampled_bytes = std::uintmax_t{1} << 20;
-
-/// "4096 bytes, changed at 1700000000123456789, digest 0123456789abcdef".
-std::string identity(const std::string& path) {
-    namespace fs = std::filesystem;
-    std::error_code problem;
-    const std::uintmax_t bytes = fs::file_size(path, problem);
-    const auto changed = problem ? fs::file_time_type() : fs::last_write_time(path, problem);
-    std::ifstream in(path, std::ios::binary);
-    if (problem || !in) throw spillway::Error(spillway::ErrorCode::input, resuming, path, "it cannot be read");
-    Digest digest;
-    std::vector<char> buffer(std::min(bytes, sampled_bytes));
-    for (const std::uintmax_t from : {std::uintmax_t{0}, bytes - buffer.size()}) {
-        in.seekg(static_cast<std::streamoff>(from));
-        in.read(buffer.data(), static_cast<std::streamsize>(buffer.size()));
-        if (!in) throw spillway::Error(spillway::ErrorCode::input, resuming, path, "it cannot be read");
-        digest.add(buffer.data(), buffer.size());
-    }
-    const auto since_epoch = std::chrono::file_clock::to_sys(changed).time_since_epoch();
-    const auto nanoseconds = std::chrono::duration_cast<std::chrono::nanoseconds>(since_epoch).count();
-    return std::to_string(bytes) + " bytes, changed at " + std::to_string(nanoseconds) + ", digest " + digest.text();
-}
 
 void need_regular(const std::string& path, const char* what, bool may_be_missing) {
     std::error_code problem;
@@ -91,7 +54,9 @@ void check_resumable(const CallerOptions& options) {
     need_regular(options.output, "an output (-o)", true);
 }
 
-std::vector<spillway::Fingerprint> fingerprint(const CallerOptions& options, const Inputs& inputs) {
+std::vector<spillway::Fingerprint> fingerprint(const CallerOptions& options, const Inputs& inputs,
+                                               const std::shared_ptr<spillway::FileSystem>& files) {
+    const auto identity = [&](const std::string& path) { return spillway::identity_of(path, files); };
     Digest tasks; // How the work is cut follows from the index too.
     for (const Task& task : inputs.tasks()) {
         tasks.add(task.whole_file ? 1 : 0);

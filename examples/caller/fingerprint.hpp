@@ -16,6 +16,7 @@ void check_resumable(const CallerOptions& options);
 
 /// Program, files, and options that change calls or how the work is cut. Threads, memory, output and its format may
 /// differ. A file is known by its length, its time of change, and its first and last MiB.
-[[nodiscard]] std::vector<spillway::Fingerprint> fingerprint(const CallerOptions& options, const Inputs& inputs);
+[[nodiscard]] std::vector<spillway::Fingerprint> fingerprint(const CallerOptions& options, const Inputs& inputs,
+                                                             const std::shared_ptr<spillway::FileSystem>& files);
 
 } // namespace caller

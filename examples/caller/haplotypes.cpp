@@ -305,6 +305,7 @@ Candidate make_candidate(const Window& window, const EvidenceRules& rules) {
     candidate.contig = window.contig;
     candidate.contig_size = static_cast<std::int64_t>(window.reference->size());
     candidate.begin = window.begin;
+    candidate.end = window.end;
     candidate.slice_begin = window.slice_begin();
     candidate.reference_begin = std::max<std::int64_t>(0, window.slice_begin() - max_shift - 1);
     const auto reference_end = std::min(candidate.contig_size, window.slice_end() + 1);

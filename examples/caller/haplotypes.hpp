@@ -55,6 +55,7 @@ struct Candidate {
     std::int32_t contig = -1;
     std::int64_t contig_size = 0;
     std::int64_t begin = 0;       ///< First evidence position: the order of candidates.
+    std::int64_t end = 0;         ///< One past the last evidence position.
     std::int64_t slice_begin = 0; ///< Of the stretch that haplotypes spell.
     std::string reference;        ///< Around the slice, as far as a variant may move.
     std::int64_t reference_begin = 0;
@@ -72,6 +73,8 @@ struct Candidate {
     [[nodiscard]] std::span<const std::uint8_t> qualities(const Query& query) const {
         return std::span(read_qualities).subspan(query.first, query.size);
     }
+    /// What it can be made again from: see candidate_at().
+    [[nodiscard]] spillway::hts::Interval evidence() const noexcept { return {contig, begin, end}; }
     [[nodiscard]] Sequence sequence() const { return Sequence(reference, reference_begin, contig_size); }
     [[nodiscard]] std::int32_t& cost(std::size_t query, std::size_t haplotype) {
         return costs[query * haplotypes.size() + haplotype];

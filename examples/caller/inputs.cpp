@@ -105,12 +105,13 @@ std::vector<Task> Inputs::tasks() const {
         bases += interval.end - interval.begin;
     }
     const std::int64_t guess = spillway::hts::first_guess(profile_).span;
-    const std::int64_t length = options_.region_length > 0
-                                    ? options_.region_length
-                                    : std::clamp(bases / many_spans, guess / most_shortened, guess);
+    const std::int64_t length =
+        options_.region_length > 0
+            ? options_.region_length
+            : std::max(shortest_span, std::clamp(bases / many_spans, guess / most_shortened, guess));
     std::vector<Task> tasks;
     const auto spans = spillway::hts::decode_spans(*file_, spillway::hts::merged(std::move(windows)),
-                                                   {.length = std::max(length, shortest_span), .margin = window_reach});
+                                                   {.length = length, .margin = window_reach});
     for (const Interval& span : spans) tasks.push_back({false, span});
     return tasks;
 }
@@ -184,6 +185,10 @@ spillway::generator<Candidate> candidates_of(Task task, spillway::hts::ReadStrea
             }
         }
     }
+}
+
+Candidate candidate_at(const Interval& evidence, spillway::hts::ReadStream& stream, const Inputs& inputs) {
+    return make_candidate(window_at(evidence, inputs.contig(evidence.contig), stream), inputs.rules());
 }
 
 } // namespace caller

@@ -77,4 +77,8 @@ private:
 [[nodiscard]] spillway::generator<Candidate> candidates_of(Task task, spillway::hts::ReadStream& stream,
                                                            const Inputs& inputs);
 
+/// One of them made again, from what it gave as its evidence(). Needs an index; `stream` is sought.
+[[nodiscard]] Candidate candidate_at(const spillway::hts::Interval& evidence, spillway::hts::ReadStream& stream,
+                                     const Inputs& inputs);
+
 } // namespace caller

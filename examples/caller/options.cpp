@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <iostream>
 
 namespace caller {
@@ -25,7 +26,7 @@ std::string refused_size(const std::string& text) {
         static_cast<void>(spillway::parse_bytes(text));
         return "";
     } catch (const spillway::Error& error) {
-        return error.what();
+        return error.where() + ": " + error.detail();
     }
 }
 
@@ -71,9 +72,17 @@ CommandLine parse(int argc, const char* const* argv) {
     app.add_option("--gpu", gpu,
                    "off, auto: one where it is there and pays (default), required: end where there is none")
         ->check(CLI::IsMember({"off", "auto", "required"}));
-    app.add_option("--tmp-dir", options.temporary_directories,
-                   "Directory for candidates that go to disk; nothing is left there; several times for several disks")
-        ->allow_extra_args(false);
+    auto* const tmp_dir =
+        app.add_option(
+               "--tmp-dir", options.temporary_directories,
+               "Directory for candidates that go to disk; nothing is left there (a kill on NFS may leave .nfs files); "
+               "several times for several disks")
+            ->allow_extra_args(false);
+    std::string tmp_limit;
+    app.add_option("--tmp-limit", tmp_limit,
+                   "Most that they may take of each --tmp-dir, such as 50G (default: 90% of what is free at the start)")
+        ->check(refused_size)
+        ->needs(tmp_dir);
     app.add_option("--resume", options.resume_directory,
                    "Directory that keeps what is finished: the same command after a kill goes on from there");
     app.add_flag("--progress", options.progress,
@@ -92,9 +101,11 @@ CommandLine parse(int argc, const char* const* argv) {
     if (format == "b") options.format = spillway::hts::VcfFormat::bcf;
     if (format == "v") options.format = spillway::hts::VcfFormat::text;
     options.profile = spillway::hts::profile_named(profile);
+    if (options.region_length > 0) options.region_length = std::max(options.region_length, shortest_span);
     if (gpu == "off") options.gpu = spillway::Gpu::off;
     if (gpu == "required") options.gpu = spillway::Gpu::required;
     if (!memory.empty()) options.memory = spillway::parse_bytes(memory);
+    if (!tmp_limit.empty()) options.temporary_limit = spillway::parse_bytes(tmp_limit);
     return {options, 0};
 }
 

@@ -14,6 +14,18 @@ namespace {
 /// Marks are settled in steps of this many bases: sorting them together costs less than one by one.
 constexpr std::int64_t settle_step = 256;
 
+/// Of reads that come block by block, one that may touch the slice.
+void add_read(Window& window, const Read& read, const std::shared_ptr<const ReadBlock>& block) {
+    if (read.begin >= window.slice_end() || read.end <= window.slice_begin()) return;
+    window.reads.push_back(&read);
+    if (window.blocks.empty() || window.blocks.back() != block) window.blocks.push_back(block);
+}
+
+void sort_reads(Window& window) {
+    std::ranges::stable_sort(window.reads, {},
+                             [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
+}
+
 } // namespace
 
 WindowMaker::WindowMaker(const spillway::hts::Interval& wanted, std::shared_ptr<const std::string> reference,
@@ -172,16 +184,22 @@ std::optional<Window> WindowMaker::pop() {
     window.end = closed_.front().end;
     window.reference = reference_;
     closed_.pop_front();
-    const ReadBlock* last = nullptr;
     for (const Held& held : held_) {
         if (held.read->begin >= window.slice_end()) break;
-        if (held.read->end <= window.slice_begin()) continue;
-        window.reads.push_back(held.read);
-        if (held.block.get() != last) window.blocks.push_back(held.block); // reads come block by block
-        last = held.block.get();
+        add_read(window, *held.read, held.block);
     }
-    std::ranges::stable_sort(window.reads, {},
-                             [](const Read* read) { return std::tuple(read->begin, read->name_hash, read->flags); });
+    sort_reads(window);
+    return window;
+}
+
+Window window_at(const spillway::hts::Interval& evidence, std::shared_ptr<const std::string> reference,
+                 spillway::hts::ReadStream& stream) {
+    Window window{evidence.contig, evidence.begin, evidence.end, std::move(reference), {}, {}};
+    stream.seek({evidence.contig, window.slice_begin(), window.slice_end()});
+    while (const auto block = stream.next()) {
+        for (const Read& read : block->reads()) add_read(window, read, block);
+    }
+    sort_reads(window);
     return window;
 }
 

@@ -156,4 +156,8 @@ private:
     std::deque<Evidence> closed_;    ///< Windows without their reads yet.
 };
 
+/// The window that a WindowMaker gave for this evidence, made again. Needs an index; `stream` is sought.
+[[nodiscard]] Window window_at(const spillway::hts::Interval& evidence, std::shared_ptr<const std::string> reference,
+                               spillway::hts::ReadStream& stream);
+
 } // namespace caller

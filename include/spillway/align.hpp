@@ -13,14 +13,15 @@
 
 namespace spillway {
 
-/// Scores of an affine alignment; a gap of length g costs gap_open + (g - 1) * gap_extend. Alignments of a and b bases
-/// need (a + b + 2) * (the largest of the five, by size) <= 2^29, so that no sum leaves 32 bits.
+/// Scores of an affine alignment; a gap of length g costs gap_open + (g - 1) * gap_extend, or g * gap_open where that is
+/// less, as of g gaps. With a gap_extend of 0 nothing bounds a gap, and every pair costs its whole matrix. Alignments of
+/// a and b bases need (a + b + 2) * (the largest of the five, by size) <= 2^29, so that no sum leaves 32 bits.
 struct Scores {
     int match = 4;      ///< Added for equal bases; > 0.
     int mismatch = -6;  ///< Added for different bases; <= 0.
     int unknown = -6;   ///< Added where either base is not A, C, G or T (case does not matter); <= 0.
-    int gap_open = 8;   ///< Cost of a gap's first base; >= gap_extend.
-    int gap_extend = 2; ///< Cost of each further base of a gap; > 0.
+    int gap_open = 8;   ///< Cost of a gap's first base; >= 0.
+    int gap_extend = 2; ///< Cost of each further base of a gap; >= 0.
 };
 
 /// What must be aligned.
@@ -75,14 +76,16 @@ void align(std::span<const std::string_view> queries, std::string_view target, c
            std::span<Alignment> out);
 
 /// Aligns every pair: out[i] is what align() gives for pairs[i]. In the same manner, so pairs of one target should
-/// follow one another, and share its text. Memory is that of align() for the largest pair and of score().
+/// follow one another, and share its text. Memory is that of align() for the largest pair and of score(), however many
+/// pairs there are.
 void align(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<Alignment> out);
 
 /// Scores every pair, without its begin and CIGAR: out[i] is what align() gives for pairs[i]. Same limits; at most
-/// 2^32 - 1 pairs. Pairs of like lengths go side by side through the lanes of a register: of a few hundred pairs or
-/// more of reads with few errors each costs about 2 us for 150 x 400 bases with AVX2, the fewer the more: less than
-/// eight cost what align() does; pairs of one target that follow one another cost least. Takes 16 bytes a pair, and at
-/// most 24 MiB more; what align() takes, if there are pairs of more than 16384 bases or too few to go side by side.
+/// 2^32 - 1 pairs. Reads that can be proven to have no gap cost less than 1 us; pairs of like lengths among the others
+/// go side by side through the lanes of a register: of a few hundred or more each costs about 2 us for 150 x 400 bases
+/// with AVX2, the fewer the more: less than eight cost what align() does; pairs of one target that follow one another
+/// cost least. Takes at most 25 MiB, however many pairs there are; what align() takes, if there are pairs of more than
+/// 16384 bases or too few to go side by side.
 /// Throws Error(usage) if out and pairs differ in length, before anything is aligned.
 void score(std::span<const SequencePair> pairs, const Scores& scores, Span span, std::span<AlignmentEnd> out);
 

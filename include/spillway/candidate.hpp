@@ -129,12 +129,13 @@ T& Payload::emplace(Arguments&&... arguments) {
 struct Parent {
     Payload payload;
     Parent* above = nullptr; ///< The parent's own parent, where it is a child itself.
+    bool kept = false;       ///< For the children to look into, as long as one of them is pinned; else its maker's own.
 };
 
-/// The nearest one that is a T; null: there is none.
+/// The nearest one that is kept and a T; null: there is none. The parents are pinned.
 template <class T>
 [[nodiscard]] Parent* nearest_parent(Parent* parent) noexcept {
-    while (parent != nullptr && parent->payload.type() != &payload_type<T>) parent = parent->above;
+    while (parent != nullptr && !(parent->kept && parent->payload.type() == &payload_type<T>)) parent = parent->above;
     return parent;
 }
 
@@ -142,7 +143,7 @@ template <class T>
 
 /// A child's view of the parent it was made from: one pointer, kept alive and in memory while a stage has the child,
 /// counted and spilled once for the whole family. Costs nothing to copy, never owns. Not for use outside the pipeline
-/// that made it.
+/// that made it, nor in a codec or a footprint(): the parent may be on disk then.
 template <class T>
 class shared {
 public:

@@ -166,6 +166,14 @@ C make_container(const Reader& in) {
     }
 }
 
+/// Without making zeros of it first, which for large payloads is a good part of what reading them back costs.
+template <typename C>
+void assign_bytes(C& value, std::span<const std::byte> bytes) {
+    // Any object may be looked at through these types.
+    const auto* first = reinterpret_cast<const typename C::value_type*>(bytes.data());
+    value.assign(first, first + bytes.size());
+}
+
 inline std::size_t get_size(Reader& in) {
     const auto size = in.get<std::uint64_t>();
     if (size > std::numeric_limits<std::size_t>::max()) Reader::malformed("a length is out of range");
@@ -263,8 +271,7 @@ struct codec<std::basic_string<char, Traits, Allocator>> {
     static String decode(Reader& in) {
         const auto bytes = in.bytes(detail::get_size(in));
         auto value = detail::make_container<String>(in);
-        value.resize(bytes.size());
-        if (!bytes.empty()) std::memcpy(value.data(), bytes.data(), bytes.size());
+        detail::assign_bytes(value, bytes);
         return value;
     }
 };
@@ -288,8 +295,12 @@ struct codec<std::vector<T, Allocator>> {
         if constexpr (copied) {
             if (size > in.remaining() / sizeof(T)) Reader::malformed("it ends too early");
             const auto bytes = in.bytes(size * sizeof(T));
-            value.resize(size);
-            if (size != 0) std::memcpy(static_cast<void*>(value.data()), bytes.data(), bytes.size());
+            if constexpr (std::same_as<T, char> || std::same_as<T, unsigned char> || std::same_as<T, std::byte>) {
+                detail::assign_bytes(value, bytes);
+            } else {
+                value.resize(size);
+                if (size != 0) std::memcpy(static_cast<void*>(value.data()), bytes.data(), bytes.size());
+            }
         } else {
             // Not the size as it stands: it may be wrong, and memory for it must not be asked for before the elements
             // are there.

@@ -26,7 +26,8 @@ enum class Verdict : std::uint8_t {
     hold,  ///< Also start nothing new.
 };
 
-/// The marks are fractions of the budget: 0 < low <= spill_below <= spill_above <= hold_above <= 1.
+/// The marks are fractions of what the budget leaves above the floor, for use beyond what is fixed:
+/// 0 < low <= spill_below <= spill_above <= hold_above <= 1.
 struct GovernorOptions {
     std::uint64_t memory =
         0;            ///< Bytes the process may use beyond what it held at the start; 0: as much as the machine allows.
@@ -68,6 +69,13 @@ public:
         tracked_.fetch_sub(static_cast<std::int64_t>(bytes), std::memory_order_relaxed);
     }
 
+    /// Charges, or with a negative change releases, what no spilling gives back and the floor allows for: tables, buffers,
+    /// workers' states.
+    void charge_fixed(std::int64_t change) noexcept {
+        fixed_.fetch_add(change, std::memory_order_relaxed);
+        tracked_.fetch_add(change, std::memory_order_relaxed);
+    }
+
     /// Charged and not released. Batched changes of different threads may arrive out of order; never below 0.
     [[nodiscard]] std::uint64_t tracked() const noexcept;
     /// Tracked, and what the last tick found beyond it.
@@ -77,9 +85,10 @@ public:
     /// Whether spilled payloads may be fetched back ahead of need.
     [[nodiscard]] bool below_low() const noexcept;
 
-    /// The least budget that the work can be done in, as its pipelines know it. Throws Error(usage), with the floor in
-    /// its text, if the budget is below it; the old floor then stays.
-    void set_floor(std::uint64_t bytes);
+    /// The least budget that the work can be done in, as its pipelines know it; up to `resident` bytes of it are not
+    /// charged but found in the process. Throws Error(usage), with the floor in its text, if the budget is below it; the
+    /// old floor then stays.
+    void set_floor(std::uint64_t bytes, std::uint64_t resident = 0);
     [[nodiscard]] std::uint64_t floor() const noexcept { return floor_.load(std::memory_order_relaxed); }
 
     /// Tells of bytes written to spill files: while there are some, pressure does not lower the budget (the writing is
@@ -95,10 +104,15 @@ public:
 private:
     struct Watch;
 
+    [[nodiscard]] std::uint64_t fixed() const noexcept;
+    /// Bytes in use at that fraction of what can be given away.
+    [[nodiscard]] double mark(double fraction) const noexcept;
+
     std::atomic<std::int64_t> tracked_{0};
     std::atomic<std::uint64_t> untracked_{0};
     std::atomic<std::uint64_t> budget_{0};
-    std::atomic<std::uint64_t> floor_{0};
+    std::atomic<std::int64_t> fixed_{0};
+    std::atomic<std::uint64_t> floor_{0}, resident_{0};
     std::atomic<std::uint64_t> spilled_{0};
     std::atomic<std::uint64_t> peak_{0};
     std::atomic<std::uint64_t> pressure_cuts_{0};

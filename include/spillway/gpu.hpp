@@ -52,12 +52,17 @@ public:
     [[nodiscard]] static std::size_t target_bytes(std::size_t size) noexcept;
     [[nodiscard]] static std::size_t query_bytes(std::size_t size) noexcept;
 
+    /// The kernel that takes a pair of these sizes: "packed 20" sweeps two in 16 bits, 20 columns a thread, "wide 32" one
+    /// in 32 bits. Empty where the host does it.
+    [[nodiscard]] std::string kernel_of(std::size_t query_size, std::size_t target_size) const;
+
     /// Writes the tasks to staging.host(). Throws Error(usage) where it is too small for them, or on lengths that
     /// align() refuses.
     void pack(std::span<const AlignmentTask> tasks, Staging& staging) const;
     /// Copies in, runs, copies out; does not wait.
     void launch(Staging& staging, Stream& stream) const;
-    /// After the stream has synchronised: writes what was found. The same tasks as were packed.
+    /// After the stream has synchronised: writes what was found. The same tasks as were packed. Throws DeviceError where
+    /// the device gave what a pair cannot have; what was found is then undefined.
     void unpack(Staging& staging, std::span<const AlignmentTask> tasks) const;
 
 private:
@@ -126,7 +131,8 @@ struct CudaDevices {
     bool built = true;  ///< Whether this build has CUDA at all.
 };
 
-/// The CUDA devices of this machine that the kernels run on. Never throws for want of a driver or of a device.
+/// The CUDA devices of this machine that the kernels run on. Never throws for want of a driver or of a device. Call it
+/// once in a process, and give the same objects to all runs: a device that is lost is reset when nobody holds its object.
 [[nodiscard]] CudaDevices cuda_devices();
 
 } // namespace spillway

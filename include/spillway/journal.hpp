@@ -33,6 +33,12 @@ struct Fingerprint {
     std::string value; ///< Equal if and only if results are. No line breaks.
 };
 
+/// What tells a file from any other, and from what it was before, for a fingerprint: "4096 bytes, changed at
+/// 1700000000123456789 (as the disk has it: 1700000000123456789), digest 0123456789abcdef". Of the two times anybody may
+/// set the first, and the kernel alone the second; the digest is of a mebibyte at each end, which is all that is read.
+/// Throws Error(input). Safe from any thread. `files`: as in JournalOptions.
+[[nodiscard]] std::string identity_of(const std::string& path, std::shared_ptr<FileSystem> files = {});
+
 struct JournalOptions {
     std::string directory; ///< Made if missing (0700); held alone while the journal lives.
     /// Compared, in order, with what the earlier runs wrote there.

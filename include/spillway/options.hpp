@@ -43,8 +43,8 @@ struct Options {
         {}; ///< Where to spill; none: the first of $TMPDIR, /var/tmp and /tmp that is a disk, else not at all.
     /// What routed stages may use beside the CPUs; none: they run on the CPUs alone. Pipelines may share one.
     std::vector<std::shared_ptr<Device>> devices = {};
-    /// Threads that pack and unpack for each device and stage, at least 1, beside the workers: more where a device is
-    /// faster than one of them can serve it. The device form is then called by several at once.
+    /// Threads that pack and unpack for each device and stage, at least 1, beside the workers; all together at most 64.
+    /// More where a device is faster than one of them can serve it; the device form is then called by several at once.
     std::size_t feeders = 1;
     RouterOptions router = {};  ///< When a device takes a batch. Its gpu = off ignores the devices, required wants one.
     Journal* journal = nullptr; ///< Keeps what is finished, and gives what earlier runs finished; it outlives the run.

@@ -212,6 +212,33 @@ public:
         return std::move(*this);
     }
 
+    /// The same where the key does not say enough: `recipe(const Out&) noexcept -> Recipe` is what stays of a candidate
+    /// that is dropped, a trivially copyable value of at most 32 bytes, and `g(const Recipe&, Context&) -> Out`.
+    ///
+    ///     .fan_out("windows", windows_of).local(open_reader)
+    ///     .rebuild([](const Window& window) noexcept { return window.interval; },
+    ///              [](const Interval& interval, Context&) { return window_at(interval); })
+    template <class RecipeOf, class G>
+    [[nodiscard]] Builder rebuild(RecipeOf recipe, G g) && {
+        using Out = typename Pending::template output<In>;
+        static_assert(std::is_nothrow_invocable_v<const RecipeOf&, const Out&>, "a recipe is taken without throwing");
+        using Recipe = std::remove_cvref_t<std::invoke_result_t<const RecipeOf&, const Out&>>;
+        static_assert(std::is_trivially_copyable_v<Recipe> && detail::fits_inline<Recipe>,
+                      "a recipe takes no memory beside its candidate's slot");
+        static_assert(std::is_invocable_r_v<Out, G&, const Recipe&, Context&>,
+                      "a rebuild function takes its recipe and a Context&, and returns what its stage makes");
+        pending_.recipe = [recipe = std::move(recipe)](const detail::Payload& made, detail::Payload& left) {
+            const Recipe what = std::invoke(recipe, made.template as<Out>());
+            left.template emplace<Recipe>(what);
+        };
+        pending_.rebuild = [g = std::move(g)](detail::Item& item, detail::Run& run) mutable {
+            Context context(run, item);
+            const Recipe what = item.payload->template as<Recipe>();
+            item.payload->template emplace<Out>(std::invoke(g, what, context));
+        };
+        return std::move(*this);
+    }
+
     /// The end: `f(const In&)` for each result in order, never two at once. `on_end(const Key&)` is told of the end of
     /// each candidate that was fanned out, after its last result, also where it had none.
     template <class F>

@@ -42,7 +42,7 @@ enum class Gpu : std::uint8_t {
 
 struct RouterOptions {
     Gpu gpu = Gpu::automatic;
-    double low = 0.60;          ///< Load, 0 to 1: below it the CPU does it alone.
+    double low = 0.60;          ///< Load, 0 to 1: below it no device comes into use; one in use stays while it pays.
     double high = 0.85;         ///< Load, low to 1: above it the device helps where it pays.
     double switch_cost = 0.8;   ///< In (0, 1]: the other side must cost less than this share of the present one.
     std::uint32_t hold = 64;    ///< Decisions that a switch stands for, at least 1.
@@ -64,6 +64,8 @@ struct Load {
     std::size_t cells_remaining = 0; ///< All work of the stage known to remain, this batch with it; less counts as
                                      ///< ahead + batch.
     std::size_t cells_in_flight = 0; ///< That this device has been given and not finished.
+    std::size_t cells_of_others =
+        0; ///< The same of those who share it, where several feeders of a device are asked for.
 };
 
 enum class Side : std::uint8_t { cpu, device };

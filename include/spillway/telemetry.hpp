@@ -41,7 +41,7 @@ struct Report {
     std::uint64_t futex_calls = 0; ///< Sleeps and wake-ups of workers.
     std::size_t memory_budget = 0; ///< Bytes, after the machine's limits.
     std::size_t memory_peak = 0;   ///< Highest seen of the bytes that the governor counts.
-    std::size_t threads_peak = 0;
+    std::size_t threads_peak = 0;  ///< Most workers that the pool had meanwhile.
     double seconds = 0;
     std::vector<StageReport> stages;
 };

@@ -8,7 +8,8 @@
 namespace spillway {
 
 bool fits_16_bits(std::size_t query, std::size_t target, const Scores& scores) noexcept {
-    const std::int64_t largest = std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open});
+    const std::int64_t largest =
+        std::max({scores.match, -scores.mismatch, -scores.unknown, scores.gap_open, scores.gap_extend});
     const auto shorter = static_cast<std::int64_t>(std::min(query, target));
     const auto both = static_cast<std::int64_t>(query + target);
     // Lowest sum: everything inserted, then one more step. Antidiagonals are counted in lanes as well.

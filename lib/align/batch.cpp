@@ -18,7 +18,7 @@ constexpr std::ptrdiff_t telling_run = 12;
 /// Diagonals that one register holds, or two: a band this wide costs what a narrower one does.
 constexpr std::ptrdiff_t cheap_width = 32;
 
-/// A likely band wider than this is no better than the whole matrix.
+/// A likely band wider than this is no better than a score pass.
 constexpr std::ptrdiff_t likely_width = 128;
 
 /// Shorter queries lose so little that a band costs less than waves.
@@ -39,14 +39,17 @@ void BatchAligner::set_target(std::string_view target) {
 }
 
 void BatchAligner::align(std::string_view query, Alignment& result) {
-    const auto both = static_cast<std::ptrdiff_t>(query.size() + target_.size());
-    if (align_proven(query, both / 2, result)) return;
+    if (align_proven(query, Effort::any_band, result)) return;
     reset(result);
     band_.align({-static_cast<std::ptrdiff_t>(query_.size()), static_cast<std::ptrdiff_t>(target_.size())}, result);
 }
 
 bool BatchAligner::align_cheaply(std::string_view query, Alignment& result) {
-    return align_proven(query, 2 * cheap_width, result);
+    return align_proven(query, Effort::narrow_band, result);
+}
+
+bool BatchAligner::claim(std::string_view query, Alignment& result) {
+    return align_proven(query, Effort::no_matrix, result);
 }
 
 std::optional<std::ptrdiff_t> BatchAligner::find_whole_query() {
@@ -60,7 +63,7 @@ std::optional<std::ptrdiff_t> BatchAligner::find_whole_query() {
     return find_whole(query_, target_, index_);
 }
 
-bool BatchAligner::align_proven(std::string_view query, std::ptrdiff_t widest, Alignment& result) {
+bool BatchAligner::align_proven(std::string_view query, Effort effort, Alignment& result) {
     reset(result);
     query_.assign(query);
     band_.set_query(query_);
@@ -68,12 +71,16 @@ bool BatchAligner::align_proven(std::string_view query, std::ptrdiff_t widest, A
         result.score = 0;
         return true;
     }
+    if (!certifiable(scores_)) return false;
     if (const auto at = find_whole_query()) {
         return align_ungapped(query_, target_, *at, scores_, span_, result);
     }
-    if (query_.size() >= long_query && align_long(result)) return true;
-    reset(result);
-    return find_runs(query_, target_, index_, runs_) && align_certified(widest, result);
+    if (query_.size() >= long_query) {
+        if (effort == Effort::no_matrix) return false;
+        if (align_long(result)) return true;
+        reset(result);
+    }
+    return find_runs(query_, target_, index_, runs_) && align_certified(effort, result);
 }
 
 bool BatchAligner::align_long(Alignment& result) {
@@ -85,34 +92,58 @@ bool BatchAligner::align_long(Alignment& result) {
     return longest_->align(query_, target_, index_, result);
 }
 
-bool BatchAligner::align_certified(std::ptrdiff_t widest, Alignment& result) {
+bool BatchAligner::align_certified(Effort effort, Alignment& result) {
     if (runs_.empty()) return false;
     const Certificate certificate(scores_, span_, query_.size(), query_.unknown());
     const std::ptrdiff_t diagonal = longest_run().diagonal;
-    Freedom freedom;
     if (align_ungapped(query_, target_, diagonal, scores_, span_, result) &&
-        certified_bands(freedom = certificate.freedom(result.score), widest)) {
+        certified_bands(certificate, result.score, widest(effort))) {
+        const Freedom freedom = certificate.freedom(result.score);
         if (freedom.gaps && only_on(diagonal, freedom) && lies_inside(diagonal) && !query_.has_unknown() &&
             detours_excluded(query_, target_, diagonal, certificate, freedom)) {
             return true;
         }
-    } else {
-        const std::optional<Band> likely = likely_band();
-        if (!likely) return false;
-        reset(result);
-        band_.align(*likely, result);
-        if (!certified_bands(freedom = certificate.freedom(result.score), widest)) return false;
-        if (bands_.size() == 1 && bands_[0].low >= likely->low && bands_[0].high <= likely->high) return true;
+        if (freedom.gaps && effort == Effort::no_matrix) return false;
+        return align_in_bands(freedom.gaps, result);
     }
+    if (effort == Effort::no_matrix) return false;
+    for (Band likely = likely_band();;) {
+        const std::ptrdiff_t width = likely.high - likely.low + 1;
+        if (effort == Effort::narrow_band && width > likely_width) return false;
+        reset(result);
+        band_.align(likely, result);
+        if (certified_bands(certificate, result.score, widest(effort))) {
+            if (bands_.size() == 1 && bands_[0].low >= likely.low && bands_[0].high <= likely.high) return true;
+            return align_in_bands(certificate.freedom(result.score).gaps, result);
+        }
+        if (effort == Effort::narrow_band || 4 * width > widest(effort)) return false;
+        likely.low -= width / 2;
+        likely.high += width / 2;
+    }
+}
+
+/// In bands_, which hold every best path; these have no gaps unless `gaps` says so.
+bool BatchAligner::align_in_bands(bool gaps, Alignment& result) {
     reset(result);
     for (const Band& band : bands_) {
-        if (freedom.gaps) {
+        if (gaps) {
             band_.align(band, result);
-        } else if (align_ungapped(query_, target_, band.low, scores_, span_, trial_) && ends_better(trial_, result)) {
-            std::swap(result, trial_);
+            continue;
+        }
+        for (std::ptrdiff_t diagonal = band.low; diagonal <= band.high; ++diagonal) {
+            if (align_ungapped(query_, target_, diagonal, scores_, span_, trial_) && ends_better(trial_, result)) {
+                std::swap(result, trial_);
+            }
         }
     }
     return true;
+}
+
+/// Diagonals that bands may have in all. The whole matrix costs what as many do as its longer side has bases; half of
+/// that is what bands are worth, and the tries to find them, of which the last is the widest, together the other half.
+std::ptrdiff_t BatchAligner::widest(Effort effort) const {
+    const auto longer = static_cast<std::ptrdiff_t>(std::max(query_.size(), target_.size()));
+    return effort == Effort::any_band ? std::max(longer / 2, 2 * cheap_width) : 2 * cheap_width;
 }
 
 const ExactRun& BatchAligner::longest_run() const {
@@ -121,9 +152,9 @@ const ExactRun& BatchAligner::longest_run() const {
 }
 
 bool BatchAligner::only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const {
-    return std::all_of(runs_.begin(), runs_.end(), [&](const ExactRun& run) {
-        return run.diagonal == diagonal || run.length < freedom.longest_run;
-    });
+    return freedom.longest_run >= surely_found && std::all_of(runs_.begin(), runs_.end(), [&](const ExactRun& run) {
+               return run.diagonal == diagonal || run.length < freedom.longest_run;
+           });
 }
 
 bool BatchAligner::lies_inside(std::ptrdiff_t diagonal) const {
@@ -131,11 +162,16 @@ bool BatchAligner::lies_inside(std::ptrdiff_t diagonal) const {
            diagonal + static_cast<std::ptrdiff_t>(query_.size()) <= static_cast<std::ptrdiff_t>(target_.size());
 }
 
-/// Makes bands_ the bands that hold every best alignment, if each is so free. False if they have more than `widest`
+/// Makes bands_ the bands that hold every alignment of this score or more. False if they have more than `widest`
 /// diagonals, or nothing is proven.
-bool BatchAligner::certified_bands(const Freedom& freedom, std::ptrdiff_t widest) {
-    if (freedom.longest_run < surely_found) return false;
+bool BatchAligner::certified_bands(const Certificate& certificate, std::int64_t score, std::ptrdiff_t widest) {
+    const Freedom freedom = certificate.freedom(score);
+    const Band possible = certificate.diagonals(score, target_.size());
     bands_.clear();
+    if (freedom.longest_run < surely_found) {
+        bands_.push_back(possible);
+        return possible.high - possible.low < widest;
+    }
     for (const ExactRun& run : runs_) {
         if (run.length < freedom.longest_run) continue;
         // A best path that is on the run anywhere is on it as far as the run goes, if that is to the query's end:
@@ -143,8 +179,9 @@ bool BatchAligner::certified_bands(const Freedom& freedom, std::ptrdiff_t widest
         const bool before = run.query_begin > 0;
         const bool after = run.query_begin + run.length < static_cast<std::ptrdiff_t>(query_.size());
         const auto most = [&](std::ptrdiff_t a, std::ptrdiff_t b) { return std::max(before ? a : 0, after ? b : 0); };
-        bands_.push_back({.low = run.diagonal - most(freedom.deleted, freedom.inserted),
-                          .high = run.diagonal + most(freedom.inserted, freedom.deleted)});
+        const Band band{.low = std::max(possible.low, run.diagonal - most(freedom.deleted, freedom.inserted)),
+                        .high = std::min(possible.high, run.diagonal + most(freedom.inserted, freedom.deleted))};
+        if (band.low <= band.high) bands_.push_back(band);
     }
     std::sort(bands_.begin(), bands_.end(), [](const Band& a, const Band& b) { return a.low < b.low; });
     std::size_t kept = 0;
@@ -162,7 +199,7 @@ bool BatchAligner::certified_bands(const Freedom& freedom, std::ptrdiff_t widest
 }
 
 /// Where the query seems to lie: around its longest run and what is near that, as wide as costs nothing more.
-std::optional<Band> BatchAligner::likely_band() const {
+Band BatchAligner::likely_band() const {
     const ExactRun& longest = longest_run();
     Band band{longest.diagonal, longest.diagonal};
     for (const ExactRun& run : runs_) {
@@ -174,7 +211,6 @@ std::optional<Band> BatchAligner::likely_band() const {
     const std::ptrdiff_t wanted = (width + cheap_width / 2 + cheap_width - 1) / cheap_width * cheap_width;
     band.low -= (wanted - width) / 2;
     band.high = band.low + wanted - 1;
-    if (wanted > likely_width) return std::nullopt;
     return band;
 }
 

@@ -6,11 +6,13 @@
 //
 // 1. A query that lies on the target whole is claimed where it lies first: only that path has the perfect score.
 // 2. Any alignment, best or not, bounds what the best one can look like (certificate.hpp): it has a long exact run, and
-// all
-//    such runs are known; from one on its diagonal it can drift only so far. So the bands around those diagonals hold
-//    every best path, and aligning inside them gives the oracle's result (band.hpp); bands of no drift need no matrix.
+//    all such runs are known; from one on its diagonal it can drift only so far. So the bands around those diagonals
+//    hold every best path, and aligning inside them gives the oracle's result (band.hpp); bands of no drift need no
+//    matrix.
 // 3. A long query is aligned by wavefronts (wavefront.hpp), unless it differs too much from the target.
-// 4. Where the bound is too weak, the band is the whole matrix.
+// 4. Where the alignment that bounds the best one is a bad one, a better one is looked for in a band about the longest
+//    run, and in one of twice the width, until what it proves is no more than it is worth.
+// 5. Where the bound stays too weak, and for scores that prove nothing, the band is the whole matrix.
 #pragma once
 
 #include <optional>
@@ -43,17 +45,25 @@ public:
     /// The same, but false, with `result` of no use, if that takes more than a narrow band, or waves of a long query.
     [[nodiscard]] bool align_cheaply(std::string_view query, Alignment& result);
 
+    /// The same, but false if that takes any matrix at all, or a long query is not on the target as it is.
+    [[nodiscard]] bool claim(std::string_view query, Alignment& result);
+
 private:
+    /// What may be done to prove a result.
+    enum class Effort : std::uint8_t { no_matrix, narrow_band, any_band };
+
     [[nodiscard]] bool align_long(Alignment& result);
     [[nodiscard]] std::optional<std::ptrdiff_t> find_whole_query();
-    [[nodiscard]] bool align_proven(std::string_view query, std::ptrdiff_t widest, Alignment& result);
-    [[nodiscard]] bool align_certified(std::ptrdiff_t widest, Alignment& result);
-    [[nodiscard]] bool certified_bands(const Freedom& freedom, std::ptrdiff_t widest);
+    [[nodiscard]] bool align_proven(std::string_view query, Effort effort, Alignment& result);
+    [[nodiscard]] bool align_certified(Effort effort, Alignment& result);
+    [[nodiscard]] bool align_in_bands(bool gaps, Alignment& result);
+    [[nodiscard]] bool certified_bands(const Certificate& certificate, std::int64_t score, std::ptrdiff_t widest);
+    [[nodiscard]] std::ptrdiff_t widest(Effort effort) const;
     [[nodiscard]] const ExactRun& longest_run() const;
-    /// Whether all runs that an alignment so free must have one of are on this diagonal.
+    /// Whether all runs that an alignment so free must have one of are on this diagonal, and all of them known.
     [[nodiscard]] bool only_on(std::ptrdiff_t diagonal, const Freedom& freedom) const;
     [[nodiscard]] bool lies_inside(std::ptrdiff_t diagonal) const;
-    [[nodiscard]] std::optional<Band> likely_band() const;
+    [[nodiscard]] Band likely_band() const;
 
     Scores scores_;
     Span span_;

@@ -34,7 +34,7 @@ BlockLosses<Lane>::BlockLosses(const Losses& losses, Span span, Instructions ins
             (cap_ * extend + (losses.insertion_open - losses.insertion_extend) * losses.clip) / (extend + losses.clip);
     }
     std::int32_t drift = (cap_ - 1) / losses.insertion_extend;
-    if (cap_ > losses.deletion_open) {
+    if (cap_ > losses.deletion_open && losses.deletion_extend > 0) {
         drift = std::max(drift, (cap_ - 1 - losses.deletion_open) / losses.deletion_extend + 1);
     }
     drift_ = drift;

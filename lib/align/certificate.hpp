@@ -9,9 +9,16 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "align/band.hpp"
 #include "spillway/align.hpp"
 
 namespace spillway {
+
+/// Whether what an alignment loses bounds the length of its gaps. Else nothing is proven here, and only the whole matrix
+/// says which alignment is best.
+[[nodiscard]] constexpr bool certifiable(const Scores& scores) noexcept {
+    return scores.gap_open >= scores.gap_extend && scores.gap_extend > 0;
+}
 
 /// What holds for every alignment of a given score or more. All in bases of the query or diagonals.
 struct Freedom {
@@ -32,6 +39,9 @@ public:
     /// No alignment scores more.
     [[nodiscard]] std::int64_t perfect() const noexcept { return perfect_; }
     [[nodiscard]] Freedom freedom(std::int64_t score) const noexcept;
+    /// Every alignment of at least this score stays on these diagonals: where it touches one further out, the target's
+    /// or the query's end leaves too few bases that it could pair, before and behind.
+    [[nodiscard]] Band diagonals(std::int64_t score, std::size_t target_size) const noexcept;
 
     /// The least loss of any gap, and of gaps that lead away from a diagonal and back to it.
     [[nodiscard]] std::int64_t least_gap() const noexcept { return least_gap_; }
@@ -45,7 +55,7 @@ public:
 private:
     std::int64_t query_size_, unknown_, perfect_;
     std::int64_t match_, open_, extend_, worst_pair_;
-    bool clips_;
+    bool clips_, holds_;
     std::int64_t least_gap_;       // the least loss of any gap
     std::int64_t least_event_;     // of what ends a run of equal bases, other than an unknown base of the query
     std::int64_t least_unmatched_; // of a base of the query, not unknown, that matches nothing

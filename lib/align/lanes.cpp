@@ -10,26 +10,15 @@
 // What a machine below SSE4 has is no gain over aligning one pair after the other.
 #if HWY_TARGET != HWY_SCALAR && HWY_TARGET != HWY_EMU128
 #include "align/differences.hpp"
+#include "align/lane_ends.hpp"
+#include "align/lane_packing.hpp"
+#include "align/lane_sums.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace spillway::HWY_NAMESPACE {
 namespace {
 
 namespace hn = hwy::HWY_NAMESPACE;
-
-/// a - b, but not less than the least value. Sums of 32 bits never come near it.
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V minus(D, V a, V b) {
-    if constexpr (sizeof(hn::TFromD<D>) == 4) {
-        return hn::Sub(a, b);
-    } else {
-        return hn::SaturatedSub(a, b);
-    }
-}
-
-/// Registers are of one size on all these targets.
-template <class D>
-inline constexpr auto lanes = static_cast<std::ptrdiff_t>(hn::MaxLanes(D()));
 
 /// What pairing a base of each side adds, one row and one column on.
 template <class Lane>
@@ -155,47 +144,6 @@ struct ProfiledPairs {
 /// Where a path may end in a block: nowhere, anywhere, or where LaneMatrix::ends says.
 enum class Ends { none, all, some };
 
-/// What lies between the blocks of a tile, column by column.
-template <class D>
-struct Tile {
-    using Lane = hn::TFromD<D>;
-    static constexpr std::ptrdiff_t size = LaneMatrix<Lane>::tile * lanes<D>;
-
-    HWY_ALIGN Lane any[size];
-    HWY_ALIGN Lane insertion[size];
-    HWY_ALIGN Lane best[size]; ///< The greatest sum of a path's end in the column, in the rows of LaneMatrix::end_sums.
-};
-
-/// Sums of 0 where paths may begin, in memory: there are not registers enough. Cells of one antidiagonal have the same,
-/// so a block has those of the one before it from `block` columns on, until sums are lowered.
-template <class D>
-class ZeroSums {
-public:
-    using Lane = hn::TFromD<D>;
-
-    /// For a block: of its row r and column k, at (r + k) * lanes. zero: a sum of 0 before its first row.
-    HWY_INLINE const Lane* of_block(const LaneMatrix<Lane>& m, std::int64_t zero) {
-        const D d;
-        std::int64_t columns = (zero - first_) / m.gap_extend;
-        if (columns < 0 || columns > ahead || first_ + columns * m.gap_extend != zero) {
-            first_ = zero;
-            columns = 0;
-            auto sum = hn::Set(d, static_cast<Lane>(zero + 2 * m.gap_extend));
-            for (std::ptrdiff_t k = 0; k < size; ++k) {
-                hn::Store(sum, d, sums_ + k * lanes<D>);
-                sum = hn::Add(sum, hn::Set(d, m.gap_extend));
-            }
-        }
-        return sums_ + columns * lanes<D>;
-    }
-
-private:
-    static constexpr std::ptrdiff_t ahead = 32, size = LaneMatrix<Lane>::tile + LaneMatrix<Lane>::block + ahead;
-
-    std::int64_t first_ = std::int64_t{1} << 40; // none yet
-    HWY_ALIGN Lane sums_[size * lanes<D>];
-};
-
 /// A block of rows over `count` columns from `column` on. zero: ZeroSums::of_block. window: the first row of end_sums.
 template <class D, class Pairs, bool begins, Ends ends>
 HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::ptrdiff_t row, std::ptrdiff_t column,
@@ -271,31 +219,6 @@ HWY_NOINLINE void sweep(const LaneMatrix<hn::TFromD<D>>& m, Tile<D>& tile, std::
     }
 }
 
-template <class Lane>
-HWY_INLINE Lane at_least(Lane floor, std::int64_t sum) {
-    return sum < floor ? floor : static_cast<Lane>(sum);
-}
-
-/// Where sums lie as rows go by: they are lowered after some blocks.
-template <class Lane>
-struct Lowering {
-    std::int64_t zero;        ///< A sum of 0 before the row, before the tile.
-    std::ptrdiff_t since = 0; ///< Rows since they were last lowered.
-
-    /// Goes on past the block that begins at `row`. Returns what is then subtracted.
-    HWY_INLINE std::int64_t pass(const LaneMatrix<Lane>& m, std::ptrdiff_t row) {
-        constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
-        since += block;
-        std::int64_t lower = 0;
-        if (m.period != 0 && row < m.first_end && (since >= m.period || row + block == m.first_end)) {
-            lower = (std::int64_t{m.match} + m.gap_extend) * since;
-            since = 0;
-        }
-        zero += block * m.gap_extend - lower;
-        return lower;
-    }
-};
-
 /// Column 0.
 template <class D>
 HWY_INLINE void begin_edges(D d, const LaneMatrix<hn::TFromD<D>>& m) {
@@ -314,91 +237,6 @@ HWY_INLINE void begin_edges(D d, const LaneMatrix<hn::TFromD<D>>& m) {
         sums.pass(m, row);
     }
 }
-
-/// A sum of 0 before a row, before the tile.
-template <class Lane>
-HWY_INLINE std::int64_t zero_before(const LaneMatrix<Lane>& m, std::ptrdiff_t row) {
-    Lowering<Lane> sums{m.perfect};
-    for (std::ptrdiff_t passed = 0; passed < row; passed += LaneMatrix<Lane>::block) sums.pass(m, passed);
-    return sums.zero;
-}
-
-/// The best end of each lane, tile after tile, and in each tile window of rows after window.
-template <class D>
-class BestEnds {
-public:
-    using Lane = hn::TFromD<D>;
-    using V = hn::Vec<D>;
-
-    HWY_INLINE BestEnds(const LaneMatrix<Lane>& m, LaneEnd* ends)
-        : m_(m), ends_(ends), zero_(zero_before(m, m.first_end) + m.gap_extend),
-          best_(hn::Set(D(), at_least(least_sum<Lane>, m.least_score + zero_))), best_column_(hn::Set(D(), Lane{-1})) {
-        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) ends[lane] = {-(1 << 30), 0, 0};
-    }
-
-    /// What was found before comes before all of it.
-    HWY_INLINE void begin_tile() { best_column_ = hn::Set(D(), Lane{-1}); }
-
-    HWY_INLINE void take(const Tile<D>& tile, std::ptrdiff_t window, std::ptrdiff_t column, std::ptrdiff_t count) {
-        const D d;
-        const V extend = hn::Set(d, m_.gap_extend);
-        V column_sum = extend, most = hn::Set(d, least_sum<Lane>);
-        for (std::ptrdiff_t k = 0; k < count; ++k) {
-            most = hn::Max(most, minus(d, hn::Load(d, tile.best + k * lanes<D>), column_sum));
-            column_sum = hn::Add(column_sum, extend);
-        }
-        if (!hn::AllTrue(d, hn::Lt(most, best_))) find(tile, window, column, count);
-    }
-
-private:
-    HWY_INLINE void find(const Tile<D>& tile, std::ptrdiff_t window, std::ptrdiff_t column, std::ptrdiff_t count) {
-        const D d;
-        HWY_ALIGN Lane columns[lanes<D>], found[lanes<D>];
-        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
-            const std::ptrdiff_t own = m_.target_sizes[lane] - column;
-            columns[lane] = static_cast<Lane>(own < 0 ? 0 : own < count ? own : count);
-        }
-        const V one = hn::Set(d, Lane{1}), extend = hn::Set(d, m_.gap_extend), own = hn::Load(d, columns);
-        V number = hn::Zero(d), column_sum = extend, is_new = hn::Zero(d);
-        for (std::ptrdiff_t k = 0; k < count; ++k) {
-            const V here = minus(d, hn::Load(d, tile.best + k * lanes<D>), column_sum);
-            const auto first = hn::And(hn::Eq(here, best_), hn::Gt(best_column_, number));
-            const auto better = hn::And(hn::Or(hn::Gt(here, best_), first), hn::Gt(own, number));
-            best_column_ = hn::IfThenElse(better, number, best_column_);
-            best_ = hn::IfThenElse(better, here, best_);
-            is_new = hn::IfThenElse(better, one, is_new);
-            number = hn::Add(number, one);
-            column_sum = hn::Add(column_sum, extend);
-        }
-        hn::Store(is_new, d, found);
-        hn::Store(best_column_, d, columns);
-        HWY_ALIGN Lane sums[lanes<D>];
-        hn::Store(best_, d, sums);
-        for (std::ptrdiff_t lane = 0; lane < lanes<D>; ++lane) {
-            if (found[lane] == 0) continue;
-            const std::int64_t score = sums[lane] - zero_;
-            // No row has this score which could not have it if all bases up to it matched.
-            const std::int64_t first = score < 0 ? 0 : (score + m_.match - 1) / m_.match - 1 - window;
-            std::ptrdiff_t row = first < 0 ? 0 : static_cast<std::ptrdiff_t>(first);
-            const std::ptrdiff_t at = columns[lane];
-            while (end_sum(row, at, lane) != tile.best[at * lanes<D> + lane]) ++row;
-            ends_[lane] = {static_cast<std::int32_t>(score), static_cast<std::int32_t>(window + row),
-                           static_cast<std::int32_t>(column + columns[lane])};
-        }
-    }
-
-    /// The sums of a block lie side by side, column after column.
-    HWY_INLINE Lane end_sum(std::ptrdiff_t row, std::ptrdiff_t column, std::ptrdiff_t lane) const {
-        constexpr std::ptrdiff_t block = LaneMatrix<Lane>::block;
-        const std::ptrdiff_t of_block = row / block * LaneMatrix<Lane>::tile + column;
-        return m_.end_sums[(of_block * block + row % block) * lanes<D> + lane];
-    }
-
-    const LaneMatrix<Lane>& m_;
-    LaneEnd* ends_;
-    std::int64_t zero_; // of first_end, one row and no column on
-    V best_, best_column_;
-};
 
 template <class D, class Pairs>
 HWY_INLINE void fill(const LaneMatrix<hn::TFromD<D>>& m, LaneEnd* best) {
@@ -478,69 +316,6 @@ void fill16(const LaneMatrix<std::int16_t>& m, LaneEnd* best) {
 void fill32(const LaneMatrix<std::int32_t>& m, LaneEnd* best) {
     using D = hn::ScalableTag<std::int32_t>;
     fill<D, ComparedPairs<D, true>>(m, best);
-}
-
-// Sixteen bytes of sixteen texts at a time are transposed in four steps; each puts two neighbours side by side.
-template <class D8, class V = hn::Vec<D8>>
-HWY_INLINE V encoded(D8 d, V text, V unknown) {
-    // A, C, G and T differ in their low four bits.
-    alignas(16) static constexpr std::uint8_t letter[16] = {0xFF, 'A', 0xFF, 'C', 'T', 0xFF, 0xFF, 'G'};
-    alignas(16) static constexpr std::uint8_t code[16] = {0, 0, 0, 1, 3, 0, 0, 2};
-    const V low = hn::And(text, hn::Set(d, std::uint8_t{0x0F})), upper = hn::And(text, hn::Set(d, std::uint8_t{0xDF}));
-    const auto known = hn::Eq(upper, hn::TableLookupBytes(hn::Load(d, letter), low));
-    return hn::IfThenElse(known, hn::TableLookupBytes(hn::Load(d, code), low), unknown);
-}
-
-bool pack(const LaneText& texts, std::ptrdiff_t count, std::uint8_t unknown_code, std::uint8_t* codes) {
-    const hn::FixedTag<std::uint8_t, 16> d8;
-    const hn::Repartition<std::uint16_t, decltype(d8)> d16;
-    const hn::Repartition<std::uint32_t, decltype(d8)> d32;
-    const hn::Repartition<std::uint64_t, decltype(d8)> d64;
-    using V = hn::Vec<decltype(d8)>;
-    const V unknown = hn::Set(d8, unknown_code);
-    V any = hn::Zero(d8);
-    for (std::ptrdiff_t lane = 0; lane < count; lane += 16) {
-        for (std::ptrdiff_t at = 0; at < texts.length; at += 16) {
-            V a[16], b[16];
-#pragma GCC unroll 16
-            for (std::ptrdiff_t k = 0; k < 16; ++k) {
-                const char* from = texts.text + (lane + k) * texts.stride + at;
-                a[k] = encoded(d8, hn::LoadU(d8, reinterpret_cast<const std::uint8_t*>(from)), unknown);
-                any = hn::Or(any, a[k]);
-            }
-#pragma GCC unroll 8
-            for (std::ptrdiff_t k = 0; k < 8; ++k) {
-                b[2 * k] = hn::InterleaveLower(d8, a[2 * k], a[2 * k + 1]);
-                b[2 * k + 1] = hn::InterleaveUpper(d8, a[2 * k], a[2 * k + 1]);
-            }
-#pragma GCC unroll 4
-            for (std::ptrdiff_t k = 0; k < 16; k += 4) {
-#pragma GCC unroll 2
-                for (std::ptrdiff_t h = 0; h < 2; ++h) {
-                    const auto low = hn::BitCast(d16, b[k + h]), high = hn::BitCast(d16, b[k + 2 + h]);
-                    a[k + 2 * h] = hn::BitCast(d8, hn::InterleaveLower(d16, low, high));
-                    a[k + 2 * h + 1] = hn::BitCast(d8, hn::InterleaveUpper(d16, low, high));
-                }
-            }
-#pragma GCC unroll 2
-            for (std::ptrdiff_t k = 0; k < 16; k += 8) {
-#pragma GCC unroll 4
-                for (std::ptrdiff_t h = 0; h < 4; ++h) {
-                    const auto low = hn::BitCast(d32, a[k + h]), high = hn::BitCast(d32, a[k + 4 + h]);
-                    b[k + 2 * h] = hn::BitCast(d8, hn::InterleaveLower(d32, low, high));
-                    b[k + 2 * h + 1] = hn::BitCast(d8, hn::InterleaveUpper(d32, low, high));
-                }
-            }
-#pragma GCC unroll 8
-            for (std::ptrdiff_t h = 0; h < 8; ++h) {
-                const auto low = hn::BitCast(d64, b[h]), high = hn::BitCast(d64, b[8 + h]);
-                std::uint8_t* to = codes + (at + 2 * h) * count + lane;
-                hn::StoreU(hn::BitCast(d8, hn::InterleaveLower(d64, low, high)), d8, to);
-                hn::StoreU(hn::BitCast(d8, hn::InterleaveUpper(d64, low, high)), d8, to + count);
-            }
-        }
-    }
-    return !hn::AllTrue(d8, hn::Lt(any, hn::Set(d8, std::uint8_t{4})));
 }
 
 template <class Lane>

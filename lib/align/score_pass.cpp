@@ -109,7 +109,7 @@ void ScorePass::run(std::span<const SequencePair> pairs, std::span<AlignmentEnd>
     Order order, left;
     for (std::uint32_t i = 0; i < pairs.size(); ++i) {
         const SequencePair& pair = pairs[i];
-        if (kernels_.on8.lanes == 0 || pair.query.empty() || pair.target.empty() ||
+        if (kernels_.on8.lanes == 0 || !certifiable(scores_) || pair.query.empty() || pair.target.empty() ||
             pair.target.size() > longest_target || pair.query.size() > longest_target) {
             run_single(i);
         } else {

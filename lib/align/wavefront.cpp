@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "align/certificate.hpp"
+
 namespace spillway {
 
 namespace {
@@ -36,7 +38,7 @@ WavefrontAligner<Lane>::WavefrontAligner(const Scores& scores, Span span, Instru
 
 template <class Lane>
 bool WavefrontAligner<Lane>::suits(const CodedBases& query, const CodedBases& target) const {
-    if (losses_.largest() > largest_step) return false;
+    if (!certifiable(scores_) || losses_.largest() > largest_step) return false;
     if (scores_.unknown != scores_.mismatch && (query.has_unknown() || target.has_unknown())) return false;
     return static_cast<std::ptrdiff_t>(query.size()) <= Wavefronts<Lane>::most_rows;
 }

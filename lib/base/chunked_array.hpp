@@ -5,22 +5,24 @@
 //     segments[index].references.fetch_add(1);
 #pragma once
 
+#include "base/atomics.hpp"
+#include "base/set_once.hpp"
+
 #include <array>
-#include <atomic>
 #include <cstddef>
 #include <memory>
 
 namespace spillway {
 
 /// Thread safety: all methods from any thread, lock-free. Elements are value-initialised and live as long as the array.
-template <typename T, std::size_t ChunkSize, std::size_t Chunks>
+template <typename T, std::size_t ChunkSize, std::size_t Chunks, class Atomics = StandardAtomics>
 class ChunkedArray {
 public:
     static constexpr std::size_t max_size = ChunkSize * Chunks;
 
     ChunkedArray() = default;
     ~ChunkedArray() {
-        for (auto& chunk : chunks_) delete chunk.load(std::memory_order_relaxed);
+        for (auto& chunk : chunks_) delete chunk.get();
     }
     ChunkedArray(const ChunkedArray&) = delete;
     ChunkedArray& operator=(const ChunkedArray&) = delete;
@@ -28,24 +30,20 @@ public:
     /// Makes sure that element `index` exists; below max_size. Throws std::bad_alloc.
     void make(std::size_t index) {
         auto& chunk = chunks_[index / ChunkSize];
-        if (chunk.load(std::memory_order_acquire) != nullptr) return;
+        if (chunk.get() != nullptr) return;
         auto fresh = std::make_unique<Chunk>();
-        Chunk* expected = nullptr;
         // Two threads may both make the chunk; one of them wins and the other's goes.
-        if (chunk.compare_exchange_strong(expected, fresh.get(), std::memory_order_release,
-                                          std::memory_order_relaxed)) {
-            static_cast<void>(fresh.release());
-        }
+        if (chunk.set(fresh.get()) == fresh.get()) static_cast<void>(fresh.release());
     }
 
     /// Element `index` must have been made.
     [[nodiscard]] T& operator[](std::size_t index) const noexcept {
-        return (*chunks_[index / ChunkSize].load(std::memory_order_acquire))[index % ChunkSize];
+        return (*chunks_[index / ChunkSize].get())[index % ChunkSize];
     }
 
 private:
     using Chunk = std::array<T, ChunkSize>;
-    std::array<std::atomic<Chunk*>, Chunks> chunks_{};
+    std::array<SetOnce<Chunk*, nullptr, Atomics>, Chunks> chunks_{};
 };
 
 } // namespace spillway

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -32,8 +33,7 @@ template <typename Call>
 int for_all(std::span<iovec> pieces, std::uint64_t offset, int at_nothing, Call call) {
     drop_front(pieces, 0); // Leading empty pieces go; a call with nothing to do would look like the end of the file.
     while (!pieces.empty()) {
-        const std::int64_t done = call(pieces, offset);
-        if (done == -EINTR) continue;
+        const std::int64_t done = uninterrupted([&] { return call(pieces, offset); });
         if (done < 0) return static_cast<int>(-done);
         if (done == 0) return at_nothing;
         offset += static_cast<std::uint64_t>(done);
@@ -95,6 +95,17 @@ int FileSystem::status(int file, struct stat& out) {
     return result_or_errno(::fstat(file, &out));
 }
 
+int FileSystem::status_of(int directory, const char* path, int flags, struct stat& out) {
+    return result_or_errno(::fstatat(directory, path, &out, flags));
+}
+
+int FileSystem::real_path(const char* path, std::string& out) {
+    const std::unique_ptr<char, decltype(&std::free)> resolved(::realpath(path, nullptr), &std::free);
+    if (resolved == nullptr) return -errno;
+    out = resolved.get();
+    return 0;
+}
+
 int FileSystem::make_directory(int directory, const char* path, unsigned mode) {
     return result_or_errno(::mkdirat(directory, path, mode));
 }
@@ -138,6 +149,16 @@ std::shared_ptr<FileSystem> system_files() {
 int write_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset) {
     return for_all(pieces, offset, EIO,
                    [&](std::span<const iovec> left, std::uint64_t at) { return files.write(file, left, at); });
+}
+
+int append_all(FileSystem& files, int file, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const std::int64_t done = uninterrupted([&] { return files.append(file, bytes); });
+        if (done < 0) return static_cast<int>(-done);
+        if (done == 0) return EIO;
+        bytes = bytes.subspan(static_cast<std::size_t>(done));
+    }
+    return 0;
 }
 
 int read_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset) {

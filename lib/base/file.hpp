@@ -46,6 +46,10 @@ public:
     /// fsync, of directories too; with `data_only` fdatasync.
     virtual int sync(int file, bool data_only);
     virtual int status(int file, struct stat& out);
+    /// Of what a name says; with AT_SYMLINK_NOFOLLOW in `flags` a link's own.
+    virtual int status_of(int directory, const char* path, int flags, struct stat& out);
+    /// The path of what a name leads to, all links followed.
+    virtual int real_path(const char* path, std::string& out);
     virtual int make_directory(int directory, const char* path, unsigned mode);
     /// Gives a file that may have no name one.
     virtual int link(int file, int directory, const char* path);
@@ -83,17 +87,22 @@ private:
     int descriptor_ = -1;
 };
 
-/// Calls until no signal interrupts; `call` returns -errno on failure.
+/// Calls until no signal interrupts; `call` returns -errno on failure. After a thousand signals in a row, which no
+/// machine sends, it is a failure as any other. Not for syncs: what an interrupted one has done is not known.
 template <typename Call>
 auto uninterrupted(Call call) {
+    constexpr int most_signals = 1000;
     auto result = call();
-    while (result == -EINTR) result = call();
+    for (int signals = 0; result == -EINTR && signals < most_signals; ++signals) result = call();
     return result;
 }
 
 /// Writes all pieces one after the other from `offset` on, whatever the signals and short writes on the way. Returns 0
 /// or an errno; after an error any part may have been written. `pieces` is used up.
 [[nodiscard]] int write_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset);
+
+/// The same at the file's own position.
+[[nodiscard]] int append_all(FileSystem& files, int file, std::span<const std::byte> bytes);
 
 /// Fills all pieces from `offset` on. Returns 0 or an errno; ENODATA: the file ends before.
 [[nodiscard]] int read_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset);

@@ -40,6 +40,8 @@ public:
         while (index_of(head) != none) {
             // The index may be popped and pushed by others meanwhile; then this link is out of date, and the tag tells.
             const std::uint32_t below = next(index_of(head)).load(std::memory_order_relaxed);
+            // Acquire for where it fails, and the link of the head that it then finds. Where it succeeds, the tag says
+            // that this is the very head that was acquired before.
             if (head_.compare_exchange_weak(head, after(head, below), std::memory_order_acquire,
                                             std::memory_order_acquire)) {
                 return index_of(head);

@@ -4,6 +4,8 @@
 
 #include <concurrentqueue/concurrentqueue.h>
 
+#include <array>
+#include <numeric>
 #include <string>
 
 namespace spillway::detail {
@@ -14,50 +16,34 @@ struct Directory::Shared {
 
 Directory::Directory() : shared_(std::make_unique<Shared>()) {}
 
-Directory::~Directory() {
-    for (std::atomic<Slot*>& chunk : chunks_) {
-        const std::unique_ptr<Slot[]> slots(chunk.load(std::memory_order_relaxed));
-        if (slots == nullptr) break;
-    }
-}
+Directory::~Directory() = default;
 
 void Directory::refill(std::vector<std::uint32_t>& out, std::size_t count) {
     const std::size_t had = out.size();
-    for (;;) {
-        out.resize(had + count);
-        const std::size_t got = shared_->free.try_dequeue_bulk(out.data() + had, count);
-        out.resize(had + got);
-        if (got > 0) return;
-        // One thread grows the table; the others look again, since what it adds is theirs as well. Acquire and release:
-        // its stores to chunks_ happen before the next grower's.
-        if (!growing_.exchange(true, std::memory_order_acquire)) {
-            try {
-                grow();
-            } catch (...) {
-                growing_.store(false, std::memory_order_release);
-                throw;
-            }
-            growing_.store(false, std::memory_order_release);
-        }
-    }
+    growth_.take(
+        [&] {
+            out.resize(had + count);
+            const std::size_t got = shared_->free.try_dequeue_bulk(out.data() + had, count);
+            out.resize(had + got);
+            return got > 0;
+        },
+        [this](std::uint32_t from) { return make_chunk(from); },
+        [this](std::uint32_t from, std::uint32_t to) {
+            std::array<std::uint32_t, chunk_slots> indices{};
+            std::iota(indices.begin(), indices.end(), from);
+            return_some(indices.data(), to - from);
+        });
 }
 
-void Directory::grow() {
-    const std::uint32_t size = size_.load(std::memory_order_relaxed);
-    const std::size_t chunk = size / chunk_slots;
-    if (chunk == max_chunks) {
+std::uint32_t Directory::make_chunk(std::uint32_t from) {
+    if (from == chunk_slots * max_chunks) {
         throw Error(ErrorCode::memory, "making a candidate", "",
-                    std::to_string(size) + " candidates are alive, which is as many as a run may have");
+                    std::to_string(from) + " candidates are alive, which is as many as a run may have");
     }
-    auto slots = std::make_unique<Slot[]>(chunk_slots);
-    std::array<std::uint32_t, chunk_slots> indices{};
-    for (std::uint32_t i = 0; i < chunk_slots; ++i) {
-        indices[i] = size + i;
-        slots[i].index = size + i;
-    }
-    chunks_[chunk].store(slots.release(), std::memory_order_relaxed);
-    size_.store(size + chunk_slots, std::memory_order_release);
-    if (!shared_->free.enqueue_bulk(indices.data(), chunk_slots)) throw std::bad_alloc();
+    slots_.make(from);
+    const std::uint32_t end = from + chunk_slots;
+    for (std::uint32_t i = from; i < end; ++i) slots_[i].index = i;
+    return end;
 }
 
 void Directory::return_some(const std::uint32_t* indices, std::size_t count) {

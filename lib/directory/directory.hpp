@@ -8,10 +8,10 @@
 // Cost: a take or give touches the seat's own list; one in thirty-two goes through the shared queue.
 #pragma once
 
+#include "base/chunked_array.hpp"
+#include "directory/growth.hpp"
 #include "directory/slot.hpp"
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -31,13 +31,10 @@ public:
     Directory& operator=(const Directory&) = delete;
 
     /// Thread safety: any thread, for any index that it was ever given.
-    [[nodiscard]] Slot& operator[](std::uint32_t index) noexcept {
-        // Relaxed: the index came to us by a release that its maker made after it installed the chunk.
-        return chunks_[index / chunk_slots].load(std::memory_order_relaxed)[index % chunk_slots];
-    }
+    [[nodiscard]] Slot& operator[](std::uint32_t index) noexcept { return slots_[index]; }
 
-    /// Slots that exist: indices below this may be looked at. Acquire: pairs with the release in grow().
-    [[nodiscard]] std::uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+    /// Slots that exist: indices below this may be looked at.
+    [[nodiscard]] std::uint32_t size() const noexcept { return growth_.size(); }
 
     /// Bytes of the table; the governor counts them.
     [[nodiscard]] std::size_t bytes() const noexcept { return size() * sizeof(Slot); }
@@ -48,11 +45,10 @@ private:
 
     void refill(std::vector<std::uint32_t>& out, std::size_t count); // Error(memory) when the table is full
     void return_some(const std::uint32_t* indices, std::size_t count);
-    void grow();
+    [[nodiscard]] std::uint32_t make_chunk(std::uint32_t from); // returns its end
 
-    std::array<std::atomic<Slot*>, max_chunks> chunks_{};
-    std::atomic<std::uint32_t> size_{0};
-    std::atomic<bool> growing_{false};
+    ChunkedArray<Slot, chunk_slots, max_chunks> slots_;
+    Growth<> growth_;
     std::unique_ptr<Shared> shared_;
 };
 

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/atomics.hpp"
-#include "directory/countdown.hpp"
+#include "base/countdown.hpp"
 
 #include <array>
 #include <cstddef>

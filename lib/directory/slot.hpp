@@ -9,8 +9,8 @@
 // that is in.
 #pragma once
 
+#include "base/countdown.hpp"
 #include "base/spill_place.hpp"
-#include "directory/countdown.hpp"
 #include "directory/entry_list.hpp"
 #include "directory/pins.hpp"
 #include "directory/state_word.hpp"

@@ -1,11 +1,13 @@
 #include "spillway/governor.hpp"
 
+#include "base/try_lock.hpp"
 #include "governor/cgroup.hpp"
 #include "governor/meminfo.hpp"
 #include "governor/pressure.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -64,7 +66,7 @@ struct Governor::Watch {
     std::uint64_t budget = 0; ///< By the options and limits alone; const after the constructor.
 
     std::atomic<Clock::rep> due{std::numeric_limits<Clock::rep>::min()};
-    std::atomic<bool> busy{false};
+    TryLock<> busy;
 
     std::optional<Clock::time_point> cgroup_read, pressure_read;
     std::uint64_t headroom = unlimited; ///< What the cgroup's other memory leaves us.
@@ -131,35 +133,47 @@ std::uint64_t Governor::used() const noexcept {
     return tracked() + untracked_.load(std::memory_order_relaxed);
 }
 
+/// In use now, charged or found in the process.
+std::uint64_t Governor::fixed() const noexcept {
+    const auto charged = static_cast<std::uint64_t>(std::max<std::int64_t>(fixed_.load(std::memory_order_relaxed), 0));
+    return charged + std::min(untracked_.load(std::memory_order_relaxed), resident_.load(std::memory_order_relaxed));
+}
+
+double Governor::mark(double fraction) const noexcept {
+    const std::uint64_t now = fixed(), all = budget();
+    const std::uint64_t kept = std::max(now, floor()); // what is not in use yet will be
+    return static_cast<double>(now) + fraction * static_cast<double>(all - std::min(all, kept));
+}
+
 Verdict Governor::verdict() noexcept {
     const auto use = static_cast<double>(used());
-    const auto budget_now = static_cast<double>(budget());
-    if (use > hold_above_ * budget_now) {
+    if (use > mark(hold_above_)) {
         if (!spilling_.load(std::memory_order_relaxed)) spilling_.store(true, std::memory_order_relaxed);
         return Verdict::hold;
     }
     // Written only where it changes, so that the line stays shared among the workers that ask.
     if (spilling_.load(std::memory_order_relaxed)) {
-        if (use >= spill_below_ * budget_now) return Verdict::spill;
+        if (use >= mark(spill_below_)) return Verdict::spill;
         spilling_.store(false, std::memory_order_relaxed);
         return Verdict::run;
     }
-    if (use <= spill_above_ * budget_now) return Verdict::run;
+    if (use <= mark(spill_above_)) return Verdict::run;
     spilling_.store(true, std::memory_order_relaxed);
     return Verdict::spill;
 }
 
 bool Governor::below_low() const noexcept {
-    return static_cast<double>(used()) < low_ * static_cast<double>(budget());
+    return static_cast<double>(used()) < mark(low_);
 }
 
-void Governor::set_floor(std::uint64_t bytes) {
+void Governor::set_floor(std::uint64_t bytes, std::uint64_t resident) {
     if (watch_->budget < bytes) {
         throw Error(ErrorCode::usage, "setting up memory", "",
                     "the budget of " + format_bytes(watch_->budget) + " is below the floor of " + format_bytes(bytes) +
                         ": allow at least " + std::to_string(bytes) + " bytes, or use fewer threads");
     }
     floor_.store(bytes, std::memory_order_relaxed);
+    resident_.store(resident, std::memory_order_relaxed);
     // A tick may have cut the budget below the new floor.
     std::uint64_t in_force = budget();
     while (in_force < bytes && !budget_.compare_exchange_weak(in_force, bytes, std::memory_order_relaxed)) {
@@ -170,7 +184,8 @@ bool Governor::tick(Clock::time_point now) noexcept {
     Watch& watch = *watch_;
     const Clock::rep ticks = now.time_since_epoch().count();
     if (ticks < watch.due.load(std::memory_order_relaxed)) return false;
-    if (watch.busy.exchange(true, std::memory_order_acquire)) return false;
+    const std::unique_lock mine(watch.busy, std::try_to_lock);
+    if (!mine) return false;
     watch.due.store((now + tick_interval).time_since_epoch().count(), std::memory_order_relaxed);
 
     const std::uint64_t own = tracked();
@@ -192,7 +207,6 @@ bool Governor::tick(Clock::time_point now) noexcept {
     }
     const std::uint64_t wanted = std::min(share(watch.pressure_factor, watch.budget), watch.headroom);
     budget_.store(std::max(wanted, floor()), std::memory_order_relaxed);
-    watch.busy.store(false, std::memory_order_release);
     return true;
 }
 

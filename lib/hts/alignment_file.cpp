@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <utility>
@@ -193,7 +194,7 @@ std::shared_ptr<const AlignmentFile> AlignmentFile::open(const std::string& path
 
 File open_for_reading(const AlignmentFile::State& state, bool need_read_groups) {
     // A failure below closes the file while this is held.
-    std::unique_lock<std::mutex> sharing;
+    std::unique_lock<Turn<>> sharing;
     File file;
     // What is no regular file can be read only once: its first stream continues where the header ended.
     if (!state.seekable) {

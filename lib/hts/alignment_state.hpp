@@ -1,11 +1,11 @@
 // What an AlignmentFile holds, for the rest of this room.
 #pragma once
 
+#include "base/turn.hpp"
 #include "hts/handles.hpp"
 #include "spillway/hts.hpp"
 
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -39,7 +39,7 @@ struct AlignmentFile::State {
     mutable File file;
     mutable std::atomic<bool> taken = false;
     /// Held while a stream takes or drops its share of the CRAM reference: htslib counts the shares without a lock.
-    mutable std::mutex sharing;
+    mutable Turn<> sharing;
     /// BAM only; const in use, so that all streams query it.
     Index bam_index;
     std::vector<CramSlice> slices; ///< CRAM only; sorted by contig and begin.

@@ -1,14 +1,11 @@
 #include "hts/output_file.hpp"
 
-#include "spillway/error.hpp"
-
 #include <htslib/bgzf.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <fcntl.h>
-#include <filesystem>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,29 +20,47 @@ constexpr const char* temporary_mark = ".tmp-";
 /// zlib's and htslib's usual level.
 constexpr int compression_level = -1;
 
-/// A symbolic link keeps pointing where it does: what it points to is replaced.
-std::string resolved(const std::string& path) {
-    std::error_code problem;
-    if (!std::filesystem::is_symlink(path, problem)) return path;
-    const std::filesystem::path target = std::filesystem::weakly_canonical(path, problem);
-    return problem ? path : target.string();
-}
-
 std::string directory_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
     return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-} // namespace
-
+/// So that a renamed file survives a power cut.
 void sync_directory(FileSystem& files, const std::string& path) noexcept {
     const FileHandle directory(files,
                                files.open(AT_FDCWD, directory_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0));
     if (directory.descriptor() >= 0) static_cast<void>(files.sync(directory.descriptor(), false));
 }
 
-void OutputFile::fail(int error, const char* doing) const {
-    throw system_error(error, doing, path_ == "-" ? "standard output" : path_, ErrorCode::disk);
+} // namespace
+
+void OutputFile::fail(int error, const char* doing) {
+    failure_.emplace(system_error(error, doing, path_ == "-" ? "standard output" : path_, ErrorCode::disk));
+    throw Error(*failure_);
+}
+
+void OutputFile::check() const {
+    if (failure_) throw Error(*failure_);
+}
+
+bool OutputFile::is_special() {
+    const auto mode_of = [&](int flags) {
+        struct stat status {};
+        const int error = uninterrupted([&] { return files_->status_of(AT_FDCWD, path_.c_str(), flags, status); });
+        // What cannot be looked at might be a device, which no file must replace.
+        if (error < 0 && error != -ENOENT) fail(-error, writing);
+        return error == 0 ? status.st_mode : mode_t{S_IFREG};
+    };
+    if (S_ISLNK(mode_of(AT_SYMLINK_NOFOLLOW))) {
+        // It keeps pointing where it does, unless that is nowhere: what it points to is replaced.
+        std::string target;
+        const int error = uninterrupted([&] { return files_->real_path(path_.c_str(), target); });
+        if (error < 0 && error != -ENOENT) fail(-error, writing);
+        if (error == 0) path_ = target;
+    }
+    const mode_t mode = mode_of(0);
+    if (S_ISDIR(mode)) fail(EISDIR, writing);
+    return !S_ISREG(mode);
 }
 
 template <class Make>
@@ -72,20 +87,16 @@ void OutputFile::sweep() noexcept {
     const auto is_free = [&](const std::string& name) {
         const FileHandle file(*files_, files_->open(handle.descriptor(), name.c_str(),
                                                     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0));
-        return file.descriptor() == -ENOENT || (file.descriptor() >= 0 && files_->lock(file.descriptor()) == 0);
+        return file.descriptor() >= 0 && files_->lock(file.descriptor()) == 0;
     };
     for (const std::string& name : names) {
         if (!name.starts_with(prefix)) continue;
-        const std::size_t end = std::min(name.find_first_not_of("0123456789-", prefix.size()), name.size());
-        const std::string ending = name.substr(end);
-        if (!ending.empty() && ending != ".tbi" && ending != ".csi") continue;
-        // An index is swept with the file that it belongs to.
-        if (is_free(name) && (ending.empty() || is_free(name.substr(0, end))))
+        if (name.find_first_not_of("0123456789-", prefix.size()) == std::string::npos && is_free(name))
             static_cast<void>(files_->unlink(handle.descriptor(), name.c_str()));
     }
 }
 
-OutputFile::OutputFile(std::string path, bool bgzip, std::shared_ptr<FileSystem> files)
+OutputFile::OutputFile(std::string path, bool bgzip, std::shared_ptr<FileSystem> files, Existing existing)
     : files_(files != nullptr ? std::move(files) : system_files()), path_(std::move(path)), bgzip_(bgzip) {
     if (bgzip_) block_.resize(BGZF_MAX_BLOCK_SIZE);
     buffer_.reserve(BGZF_BLOCK_SIZE);
@@ -93,10 +104,7 @@ OutputFile::OutputFile(std::string path, bool bgzip, std::shared_ptr<FileSystem>
         descriptor_ = STDOUT_FILENO;
         return;
     }
-    path_ = resolved(path_);
-    struct stat status {};
-    if (::stat(path_.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
-        if (S_ISDIR(status.st_mode)) throw system_error(EISDIR, writing, path_, ErrorCode::disk);
+    if (existing == Existing::kept_special && is_special()) {
         descriptor_ = uninterrupted([&] { return files_->open(AT_FDCWD, path_.c_str(), O_WRONLY | O_CLOEXEC, 0); });
     } else {
         direct_ = false;
@@ -108,12 +116,13 @@ OutputFile::OutputFile(std::string path, bool bgzip, std::shared_ptr<FileSystem>
         if (descriptor_ < 0) {
             descriptor_ = name([&](const std::string& candidate) {
                 return uninterrupted([&] {
-                    return files_->open(AT_FDCWD, candidate.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+                    return files_->open(AT_FDCWD, candidate.c_str(),
+                                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
                 });
             });
         }
     }
-    if (descriptor_ < 0) throw system_error(-descriptor_, writing, path_, ErrorCode::disk);
+    if (descriptor_ < 0) fail(-descriptor_, writing);
     owned_ = FileHandle(*files_, descriptor_);
     // For sweep(). Where files cannot be locked nothing is swept either.
     if (!direct_) static_cast<void>(files_->lock(descriptor_));
@@ -124,13 +133,8 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::put(std::string_view bytes) {
-    while (!bytes.empty()) {
-        const std::int64_t done = files_->append(descriptor_, std::as_bytes(std::span(bytes)));
-        if (done == -EINTR) continue;
-        if (done < 0) fail(static_cast<int>(-done), writing);
-        bytes.remove_prefix(static_cast<std::size_t>(done));
-        written_ += static_cast<std::uint64_t>(done);
-    }
+    if (const int error = append_all(*files_, descriptor_, std::as_bytes(std::span(bytes)))) fail(error, writing);
+    written_ += bytes.size();
 }
 
 void OutputFile::flush() {
@@ -147,6 +151,7 @@ void OutputFile::flush() {
 }
 
 void OutputFile::write(std::string_view bytes) {
+    check();
     // Blocks are cut by size alone, whatever the pieces that the bytes come in.
     while (!bytes.empty()) {
         const std::size_t room = BGZF_BLOCK_SIZE - buffer_.size();
@@ -158,6 +163,7 @@ void OutputFile::write(std::string_view bytes) {
 }
 
 void OutputFile::finish() {
+    check();
     if (finished_) return;
     flush();
     if (bgzip_) {
@@ -168,8 +174,7 @@ void OutputFile::finish() {
         put({block_.data(), size});
     }
     if (!direct()) {
-        if (const int error = uninterrupted([&] { return files_->sync(descriptor_, false); }); error < 0)
-            fail(-error, "syncing");
+        if (const int error = files_->sync(descriptor_, false); error < 0) fail(-error, "syncing");
     }
     finished_ = true;
     if (!direct() && temporary_.empty()) {

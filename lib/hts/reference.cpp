@@ -1,3 +1,5 @@
+#include "base/try_lock.hpp"
+#include "base/turn.hpp"
 #include "hts/alignment_state.hpp"
 #include "spillway/hts.hpp"
 
@@ -8,7 +10,6 @@
 #include <atomic>
 #include <cerrno>
 #include <mutex>
-#include <thread>
 #include <unistd.h>
 
 namespace spillway::hts {
@@ -80,18 +81,19 @@ struct Reference::State {
     std::vector<Slot> slots;
     std::unordered_map<std::string_view, std::size_t> indexes;
     FastaIndex fasta;                                            // guarded by loading
-    std::mutex loading;                                          // held for a load
+    Turn<> loading;                                              // for a load: one handle, one at a time
     std::array<std::shared_ptr<const std::string>, kept> recent; // guarded by loading
     std::size_t next_recent = 0;                                 // guarded by loading
-    std::atomic_flag busy = ATOMIC_FLAG_INIT;                    // held for a few instructions
+    TryLock<> busy;                                              // held for a few instructions
     std::shared_ptr<std::atomic<std::size_t>> alive = std::make_shared<std::atomic<std::size_t>>(0);
 
-    template <class Action>
-    auto guarded(Action action) {
-        while (busy.test_and_set(std::memory_order_acquire)) std::this_thread::yield();
-        auto result = action();
-        busy.clear(std::memory_order_release);
-        return result;
+    std::shared_ptr<const std::string> held(const Slot& slot) {
+        const std::lock_guard mine(busy);
+        return slot.sequence.lock();
+    }
+    void hold(Slot& slot, const std::shared_ptr<const std::string>& sequence) {
+        const std::lock_guard mine(busy);
+        slot.sequence = sequence;
     }
 
     std::shared_ptr<const std::string> load(const Slot& slot);
@@ -163,14 +165,14 @@ std::shared_ptr<const std::string> Reference::contig(std::string_view name) cons
     if (found == state.indexes.end())
         throw Error(ErrorCode::input, "reading the reference", state.path, "it has no contig " + std::string(name));
     State::Slot& slot = state.slots[found->second];
-    if (auto hit = state.guarded([&] { return slot.sequence.lock(); })) return hit;
+    if (auto hit = state.held(slot)) return hit;
     const std::lock_guard lock(state.loading);
     // Another thread may have loaded it while this one waited.
-    if (auto hit = state.guarded([&] { return slot.sequence.lock(); })) return hit;
+    if (auto hit = state.held(slot)) return hit;
     auto sequence = state.load(slot);
     state.recent[state.next_recent] = sequence;
     state.next_recent = (state.next_recent + 1) % State::kept;
-    state.guarded([&] { return slot.sequence = sequence, true; });
+    state.hold(slot, sequence);
     return sequence;
 }
 

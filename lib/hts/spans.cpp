@@ -109,7 +109,7 @@ void cut_stretch(const Interval& stretch, const Cuts& cuts, const SpanOptions& o
         // What is too heavy is halved until it is light or cannot be cut.
         while (cuts.bytes(begin, end) > options.bytes) {
             const std::int64_t halved = cuts.cut(begin + (end - begin) / 2);
-            if (halved >= end) break;
+            if (halved <= begin || halved >= end) break;
             end = halved;
         }
         // A short rest is no span of its own.

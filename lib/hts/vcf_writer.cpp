@@ -10,7 +10,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <htslib/tbx.h>
-#include <unistd.h>
+#include <sys/mman.h>
 
 namespace spillway::hts {
 namespace {
@@ -59,7 +59,6 @@ struct VcfWriter::State {
     VcfHeader header; ///< BCF only.
     VcfLine line;     ///< BCF only.
     Index index;
-    FileHandle index_file; ///< Once it is written.
     int index_format = HTS_FMT_CSI;
     std::string text; ///< Scratch.
     std::uint64_t records = 0;
@@ -76,7 +75,7 @@ struct VcfWriter::State {
     void write_header();
     void begin_index();
     void append_bcf();
-    std::string save_index();
+    [[nodiscard]] std::string index_bytes() const;
 };
 
 void VcfWriter::State::write_header() {
@@ -139,29 +138,23 @@ void VcfWriter::State::append_bcf() {
     text.append(record.indiv.s, record.indiv.l);
 }
 
-/// Writes, syncs and locks the index beside the temporary file; its name.
-std::string VcfWriter::State::save_index() {
-    FileSystem& files = file.files();
-    std::string name = file.temporary() + (index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
+/// The index as htslib writes it, which is to a name only: one in /proc that leads to memory.
+std::string VcfWriter::State::index_bytes() const {
+    const auto fail_by = [&](int error) {
+        throw system_error(error, "writing the index", options.path, ErrorCode::disk);
+    };
+    FileSystem memory;
+    const FileHandle copy(memory, ::memfd_create("index", MFD_CLOEXEC));
+    if (copy.descriptor() < 0) fail_by(errno);
+    const std::string name = "/proc/self/fd/" + std::to_string(copy.descriptor());
     errno = 0;
-    const bool saved = hts_idx_save_as(index.get(), nullptr, name.c_str(), index_format) == 0;
-    const int save_error = errno;
-    if (!saved) {
-        static_cast<void>(files.unlink(AT_FDCWD, name.c_str()));
-        throw system_error(save_error, "writing the index", options.path, ErrorCode::disk);
-    }
-    index_file =
-        FileHandle(files, uninterrupted([&] { return files.open(AT_FDCWD, name.c_str(), O_RDONLY | O_CLOEXEC, 0); }));
-    int error = index_file.descriptor();
-    if (error >= 0) {
-        static_cast<void>(files.lock(error)); // As the output's own: see OutputFile.
-        error = uninterrupted([&] { return files.sync(index_file.descriptor(), false); });
-    }
-    if (error < 0) {
-        static_cast<void>(files.unlink(AT_FDCWD, name.c_str()));
-        throw system_error(-error, "writing the index", options.path, ErrorCode::disk);
-    }
-    return name;
+    if (hts_idx_save_as(index.get(), nullptr, name.c_str(), index_format) != 0) fail_by(errno != 0 ? errno : EIO);
+    struct stat status {};
+    if (const int error = memory.status(copy.descriptor(), status); error < 0) fail_by(-error);
+    std::string bytes(static_cast<std::size_t>(status.st_size), '\0');
+    iovec piece{bytes.data(), bytes.size()};
+    if (const int error = read_all(memory, copy.descriptor(), std::span(&piece, 1), 0)) fail_by(error);
+    return bytes;
 }
 
 VcfWriter::VcfWriter(VcfOptions options) : state_(std::make_unique<State>(std::move(options))) {
@@ -207,26 +200,18 @@ void VcfWriter::commit() {
     const std::uint64_t end = state.file.virtual_offset();
     state.file.finish();
     if (hts_idx_finish(state.index.get(), end) != 0) state.fail("the index cannot be completed");
-    const std::string temporary = state.save_index();
     const std::string path = state.file.path() + (state.index_format == HTS_FMT_TBI ? ".tbi" : ".csi");
+    OutputFile index(path, false, state.file.files(), Existing::replaced);
+    index.write(state.index_bytes());
+    index.finish();
     // The old index must not stand beside the new file, nor the other kind, which htslib would prefer.
-    FileSystem& files = state.file.files();
-    const auto remove = [&](const std::string& name) {
-        static_cast<void>(uninterrupted([&] { return files.unlink(AT_FDCWD, name.c_str()); }));
-    };
-    for (const char* ending : {".tbi", ".csi"}) remove(state.file.path() + ending);
-    try {
-        state.file.commit();
-    } catch (...) {
-        remove(temporary);
-        throw;
+    FileSystem& files = *state.file.files();
+    for (const char* ending : {".tbi", ".csi"}) {
+        const std::string old = state.file.path() + ending;
+        static_cast<void>(uninterrupted([&] { return files.unlink(AT_FDCWD, old.c_str()); }));
     }
-    const int renamed = uninterrupted([&] { return files.rename(AT_FDCWD, temporary.c_str(), path.c_str()); });
-    if (renamed < 0) {
-        remove(temporary);
-        throw system_error(-renamed, "renaming the index", path, ErrorCode::disk);
-    }
-    sync_directory(files, path);
+    state.file.commit();
+    index.commit();
 }
 
 std::uint64_t VcfWriter::records() const noexcept {

@@ -72,7 +72,7 @@ Local* Core::local(SeatState& seat, std::size_t stage) {
     std::unique_ptr<Local>& mine = seat.locals[stage];
     if (mine == nullptr) {
         mine = plan_.stages[stage]->make_local();
-        tell(seat, static_cast<std::int64_t>(plan_.stages[stage]->local_bytes));
+        governor_.charge_fixed(static_cast<std::int64_t>(plan_.stages[stage]->local_bytes));
     }
     return mine.get();
 }
@@ -144,19 +144,12 @@ bool Core::work(SeatState& seat) {
 bool Core::pull(SeatState& seat) {
     if (plan_.source == nullptr || source_done_.load(std::memory_order_relaxed) || !can_take_in(seat, 0) || !may_open())
         return false;
-    if (pulling_.load(std::memory_order_relaxed)) return false;
-    // Acquire: pairs with the release below; the source and the producer side of root_ are as the last one left them.
-    if (pulling_.exchange(true, std::memory_order_acquire)) return false;
-    struct Release {
-        std::atomic<bool>& pulling;
-        ~Release() { pulling.store(false, std::memory_order_release); }
-    };
     std::size_t made = 0;
     bool last = false;
     seat.carried.clear();
     {
-        const Release release{pulling_};
-        if (source_done_.load(std::memory_order_relaxed)) return false;
+        const std::unique_lock mine(pulling_, std::try_to_lock);
+        if (!mine || source_done_.load(std::memory_order_relaxed)) return false;
         const std::size_t wanted = carry_size(0);
         std::array<Payload*, most_carried> payloads{};
         for (std::size_t i = 0; i < wanted; ++i) {
@@ -246,14 +239,11 @@ bool Core::pump(SeatState& seat, std::size_t stage) {
     if (family.gathers) family.unfinished.expect(made);
     for (Slot* slot : seat.carried) slot->chunk = family.entries.append(slot->index + 1);
     pass_over_journaled(seat);
-    if (plan_.stages[stage]->keeps_parent) {
-        // Each child that is carried holds a pin on the parent, as one taken from a queue would. Ours keeps it in
-        // memory meanwhile.
-        for (std::size_t i = 0; i < seat.carried.size(); ++i) {
-            if (!pin(seat, &family))
-                throw Error(ErrorCode::runtime, "making children", to_string(family.key),
-                            "the parent moved while pinned");
-        }
+    // Each child that is carried holds a pin on all its parents, as one taken from a queue would. Ours keeps them in
+    // memory meanwhile.
+    for (std::size_t i = 0; i < seat.carried.size(); ++i) {
+        if (!pin(seat, &family))
+            throw Error(ErrorCode::runtime, "making children", to_string(family.key), "a parent moved while pinned");
     }
     const bool last = broken || made < wanted;
     Growing ended;
@@ -275,7 +265,7 @@ void Core::close_family(SeatState& seat, Growing growing) {
     growing.expansion.reset();
     const bool gathers = family.gathers; // once closed, the drain may free the family
     if (!gathers && !family.broken) note_family(seat, family);
-    if (!plan_.stages[family.stage]->keeps_parent) family.payload.reset();
+    if (!family.kept) family.payload.reset();
     unpin(seat, &family);
     close(family);
     if (gathers) {
@@ -297,6 +287,7 @@ void Core::expand(SeatState& seat, std::size_t stage) {
     family->stage = stage;
     family->gathers = plan_.stages[stage]->gathers;
     family->keyed = keyed_[stage];
+    family->kept = plan_.stages[stage]->keeps_parent;
     Item item{&slot.payload, Outcome::kept, &slot};
     std::unique_ptr<Expansion> expansion;
     ++seat.stages[stage].candidates;
@@ -311,7 +302,7 @@ void Core::expand(SeatState& seat, std::size_t stage) {
         return;
     }
     discharge(seat, slot);
-    if (plan_.stages[stage]->keeps_parent) {
+    if (family->kept) {
         family->charged = family->payload.type()->footprint(family->payload.object());
         tell(seat, static_cast<std::int64_t>(family->charged));
         // The expansion's own pin: in memory from the start, so this cannot fail.

@@ -18,13 +18,6 @@ constexpr auto trim_period =
 constexpr auto progress_period = std::chrono::milliseconds(500);
 constexpr std::uint64_t least_spill_buffer = std::uint64_t{72} << 10U; // of a seat: see SegmentShape
 
-PoolOptions pool_options(const Options& options) {
-    PoolOptions pool;
-    pool.max_threads = options.threads;
-    pool.memory.memory = options.memory;
-    return pool;
-}
-
 } // namespace
 
 void Stage::run(std::span<Item>, Local*, Run&) {}
@@ -100,7 +93,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     }
     const std::uint64_t least =
         Directory::chunk_slots * sizeof(Slot) + options.resident + workers_.max_threads() * of_worker;
-    governor_.set_floor(std::max(least, governor_.floor()));
+    governor_.set_floor(std::max(least, governor_.floor()), options.resident);
     make_feeders(options);
     order_.push_back({&root_, 0});
     start_journal(options);
@@ -156,6 +149,15 @@ void Core::start() {
     const std::size_t known = plan_.source != nullptr ? plan_.source->size() : 0;
     if (stop_.stop_possible()) on_stop_.emplace(stop_, [this] { cancel(); });
     workers_.add(*this, known != 0 ? known : Workers::max_seats);
+    count_threads();
+}
+
+/// For the report, whenever there may be more of them than before: those that find nothing to do leave in time.
+void Core::count_threads() noexcept {
+    const std::size_t now = workers_.threads();
+    std::size_t most = peak_threads_.load(std::memory_order_relaxed);
+    while (most < now && !peak_threads_.compare_exchange_weak(most, now, std::memory_order_relaxed)) {
+    }
 }
 
 bool Core::over() const noexcept {
@@ -235,15 +237,9 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         }
         room_.wait(ticket);
     }
-    while (pulling_.exchange(true, std::memory_order_acquire))
-        StandardAtomics::pause(); // another host thread, for some nanoseconds
-    struct Release {
-        std::atomic<bool>& pulling;
-        ~Release() { pulling.store(false, std::memory_order_release); }
-    };
     Hint hint;
     {
-        const Release release{pulling_};
+        const std::lock_guard mine(pulling_); // from other host threads, for some nanoseconds
         if (source_done_.load(std::memory_order_relaxed))
             throw Error(ErrorCode::usage, "pushing into " + plan_.name, "", "it is closed");
         Slot& slot = host_slots_.take();
@@ -280,7 +276,8 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         } else {
             hint = {slot.index, slot.word.publish(0, Place::memory)};
         }
-        if (to_sink) drain_wanted_.exchange(true, std::memory_order_release);
+        // One that waits for its batch is where a walk learns that the others must be let in, room or not.
+        if (to_sink || waits) drain_wanted_.exchange(true, std::memory_order_release);
     }
     if (sink_ != 0 && root_.keyed != 0) {
         try {
@@ -297,9 +294,10 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
 }
 
 void Core::close() {
-    while (pulling_.exchange(true, std::memory_order_acquire)) StandardAtomics::pause();
-    if (!source_done_.exchange(true, std::memory_order_relaxed)) close(root_);
-    pulling_.store(false, std::memory_order_release);
+    {
+        const std::lock_guard mine(pulling_);
+        if (!source_done_.exchange(true, std::memory_order_relaxed)) close(root_);
+    }
     request_drain();
 }
 
@@ -317,9 +315,11 @@ Progress Core::progress() const {
 void Core::tick() noexcept {
     governor_.tick(Clock::now());
     room_.notify_all(); // memory may have come free without any candidate's doing
+    count_threads();
     const std::uint64_t table = directory_.bytes() + (store_ != nullptr ? store_->buffered() : 0);
-    governor_.charge(table -
-                     table_charged_.exchange(table, std::memory_order_relaxed)); // one ticks at a time; it only grows
+    // One ticks at a time; it only grows.
+    governor_.charge_fixed(
+        static_cast<std::int64_t>(table - table_charged_.exchange(table, std::memory_order_relaxed)));
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
     std::int64_t trim_due = next_trim_.load(std::memory_order_relaxed);
@@ -330,10 +330,11 @@ void Core::tick() noexcept {
         give_back_free_memory();
     }
     if (!on_progress_) return;
-    std::int64_t due = next_progress_.load(std::memory_order_relaxed);
-    const std::int64_t next = now + std::chrono::nanoseconds(progress_period).count();
-    if (now >= due && next_progress_.compare_exchange_strong(due, next, std::memory_order_relaxed))
-        on_progress_(progress());
+    if (now < next_progress_.load(std::memory_order_relaxed)) return;
+    const std::unique_lock mine(telling_progress_, std::try_to_lock);
+    if (!mine) return;
+    next_progress_.store(now + std::chrono::nanoseconds(progress_period).count(), std::memory_order_relaxed);
+    on_progress_(progress());
 }
 
 bool Core::waits_for_others() noexcept {
@@ -367,7 +368,7 @@ void Core::leave(Seat& seat) noexcept {
     for (std::size_t i = 0; i < state->locals.size(); ++i) {
         if (state->locals[i] == nullptr) continue;
         state->locals[i].reset();
-        tell(*state, -static_cast<std::int64_t>(plan_.stages[i]->local_bytes));
+        governor_.charge_fixed(-static_cast<std::int64_t>(plan_.stages[i]->local_bytes));
     }
     for (std::size_t i = 0; i < sink_; ++i) { // what an exception left behind
         if (state->lent[i] != nullptr) plan_.stages[i]->lender->give_back(state->lent[i]);
@@ -404,6 +405,7 @@ void Core::help() {
 
 void Core::begin_blocking() {
     workers_.begin_blocking();
+    count_threads();
 }
 
 void Core::end_blocking() noexcept {
@@ -411,6 +413,10 @@ void Core::end_blocking() noexcept {
 }
 
 Report Core::finish() {
+    if (workers_.is_inside(*this)) {
+        throw Error(ErrorCode::usage, "waiting for " + plan_.name, "",
+                    "a stage of its own waits: it would never end; wait outside, or in a stage of another run");
+    }
     if (workers_.is_worker()) {
         help();
     } else {
@@ -424,7 +430,7 @@ Report Core::finish() {
         }
     }
     on_stop_.reset();
-    peak_threads_ = std::max(peak_threads_, workers_.threads());
+    count_threads();
     for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->join();
     workers_.remove(*this);
     take_down();
@@ -443,7 +449,7 @@ Report Core::finish() {
     const GovernorFigures figures = governor_.figures();
     report_.memory_budget = static_cast<std::size_t>(figures.budget);
     report_.memory_peak = static_cast<std::size_t>(std::max(figures.peak, figures.tracked));
-    report_.threads_peak = peak_threads_;
+    report_.threads_peak = peak_threads_.load(std::memory_order_relaxed);
     report_.seconds = std::chrono::duration<double>(Clock::now() - started_).count();
     for (std::size_t i = 0; i < report_.stages.size(); ++i) {
         report_.stages[i].name = plan_.stages[i]->name;
@@ -472,6 +478,7 @@ void Core::take_down() {
         seat.reset();
     }
     std::uint64_t charged = 0;
+    std::vector<std::unique_ptr<Slab>> slabs; // what the families' payloads lie in, too
     std::vector<Family*> families;
     for (std::uint32_t i = 0; i < directory_.size(); ++i) {
         Slot& slot = directory_[i];
@@ -482,44 +489,14 @@ void Core::take_down() {
         charged += std::exchange(slot.heap, 0);
         slot.charged.store(0, std::memory_order_relaxed);
         slot.payload.reset();
-        const std::unique_ptr<Slab> slab(std::exchange(slot.slab, nullptr));
+        if (slot.slab != nullptr) slabs.emplace_back(std::exchange(slot.slab, nullptr));
         slot.word.release();
     }
     for (Family* family : families) free_family(*family);
+    slabs.clear();
     if (journal_ != nullptr) journal_->finish();
-    governor_.release(charged + table_charged_.exchange(0, std::memory_order_relaxed));
-}
-
-RunHandle::RunHandle(Plan& plan, const Options& options)
-    : own_pool_(std::make_unique<Pool>(pool_options(options))),
-      core_(std::make_unique<Core>(plan, *own_pool_, options)) {
-    core_->start();
-}
-
-RunHandle::RunHandle(Plan& plan, Pool& pool, const Options& options)
-    : core_(std::make_unique<Core>(plan, pool, options)) {
-    core_->start();
-}
-
-RunHandle::RunHandle(RunHandle&&) noexcept = default;
-RunHandle::~RunHandle() = default;
-bool RunHandle::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
-    return core_->push(emplace, value, wait);
-}
-void RunHandle::close() {
-    core_->close();
-}
-void RunHandle::cancel() {
-    core_->cancel();
-}
-Progress RunHandle::progress() const {
-    return core_->progress();
-}
-void RunHandle::help() {
-    core_->help();
-}
-Report RunHandle::wait() {
-    return core_->finish();
+    governor_.release(charged);
+    governor_.charge_fixed(-static_cast<std::int64_t>(table_charged_.exchange(0, std::memory_order_relaxed)));
 }
 
 } // namespace spillway::detail

@@ -10,6 +10,7 @@
 // way through devices.
 #pragma once
 
+#include "base/try_lock.hpp"
 #include "directory/directory.hpp"
 #include "pipeline/feeder.hpp"
 #include "pipeline/open_window.hpp"
@@ -94,6 +95,7 @@ struct SeatState {
     std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
     std::uint64_t random = 0;
     std::uint32_t rounds = 0, groups = 0; ///< Pulls, and groups carried.
+    bool came_back = false;               ///< A candidate of this group was not in memory.
 };
 
 class Core final : public Work, public Run {
@@ -136,6 +138,7 @@ private:
     [[nodiscard]] Error error_of(const Item& item) const;
     void record(Error error, const Key& key);
     void end_run(bool by_error) noexcept;
+    void count_threads() noexcept;
     [[nodiscard]] bool over() const noexcept;
     void open_store(const Options& options);
     void fold(SeatState& seat);
@@ -176,6 +179,9 @@ private:
 
     // keyed.cpp
     void find_keyed_stages();
+    [[nodiscard]] auto slot_at() noexcept {
+        return [this](std::uint32_t entry) -> Slot& { return directory_[entry - 1]; };
+    }
     void arrive(SeatState& seat, std::span<Slot* const> slots, std::size_t stage);
     [[nodiscard]] bool ends_before(Slot& slot) noexcept;
     void complete(Family& family, FamilyEntries::Chunk& chunk, const Slot* ending);
@@ -218,6 +224,7 @@ private:
     [[nodiscard]] Place put_away(SeatState& seat, Slot& slot, std::size_t stage);
     [[nodiscard]] std::size_t maker(const Slot& slot, std::size_t stage) const noexcept;
     bool write_out(SeatState& seat, Slot& slot);
+    void leave_recipe(std::size_t stage, const Payload& made, Payload& left) const noexcept;
     void try_rebuild(SeatState& seat, Slot& slot, std::size_t stage);
     [[nodiscard]] bool restore(SeatState& seat, Slot& slot, const StateWord& was);
     [[nodiscard]] bool take_up(SeatState& seat, Slot& slot, const StateWord& was);
@@ -227,6 +234,7 @@ private:
     [[nodiscard]] bool prefetch(SeatState& seat);
     [[nodiscard]] bool pin(SeatState& seat, Family* family) { return family == &root_ || pin_parents(seat, family); }
     [[nodiscard]] bool pin_parents(SeatState& seat, Family* family);
+    [[nodiscard]] bool pin_parent(SeatState& seat, Family& family);
     [[nodiscard]] bool pin_soon(SeatState& seat, Family* family);
     void unpin(SeatState& seat, Family* family) {
         if (family != &root_) unpin_parents(seat, family);
@@ -272,8 +280,8 @@ private:
     std::vector<std::unique_ptr<Feeder>> feeders_;
     std::size_t feeders_a_device_ = 1;
 
-    Family root_;                                               // the source's items, in order
-    alignas(cache_line_pair) std::atomic<bool> pulling_{false}; // guards the source and the producer side of root_
+    Family root_;                                // the source's items, in order
+    alignas(cache_line_pair) TryLock<> pulling_; // guards the source and the producer side of root_
     std::atomic<bool> source_done_{false};
     OpenWindow<> opened_; // source items; passed by the drain
     EventCount<> room_;   // hosts that wait to push
@@ -306,8 +314,9 @@ private:
     Report report_;
     std::chrono::steady_clock::time_point started_;
     std::atomic<std::int64_t> next_progress_{0};
+    TryLock<> telling_progress_; // what one call of on_progress_ wrote is there in the next
     std::atomic<std::int64_t> next_trim_{0};
-    std::size_t peak_threads_ = 0;
+    std::atomic<std::size_t> peak_threads_{0};
     std::uint64_t futex_before_ = 0; // of the pool, when this run began
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;
     std::stop_token stop_;

@@ -17,6 +17,9 @@ constexpr std::size_t most_staging = std::size_t{256} << 20U;
 /// How often a feeder that left its work to the CPUs looks at the load again.
 constexpr auto look_again = std::chrono::milliseconds(5);
 
+/// How often one with nothing to do looks whether its device was lost to another pipeline, which does not know of it.
+constexpr auto look_for_loss = std::chrono::milliseconds(100);
+
 std::chrono::nanoseconds now() noexcept {
     return Clock::now().time_since_epoch();
 }
@@ -79,6 +82,8 @@ void Feeder::wait() {
         events.cancel_wait();
     } else if (work) {
         static_cast<void>(events.wait_for(ticket, look_again)); // the router left it to the CPUs: their load may change
+    } else if (!lanes_.empty()) {
+        static_cast<void>(events.wait_for(ticket, look_for_loss));
     } else {
         events.wait(ticket);
     }
@@ -86,7 +91,12 @@ void Feeder::wait() {
 
 bool Feeder::step(SeatState& seat) {
     let_go_of_lost(seat);
+    const std::uint64_t failed_before = seat.failed;
     const bool begun = begin(seat);
+    if (seat.failed != failed_before) { // one could not be made again, and no worker knows that it has ended
+        core_.count_ended(seat);
+        core_.request_drain();
+    }
     tell_staging();
     Lane* oldest = nullptr;
     bool free = false;
@@ -161,6 +171,9 @@ bool Feeder::make_lanes() {
         if (entered) use_.leave();
         failed(error);
         return false;
+    } catch (...) {
+        if (entered && lanes_.empty()) use_.leave(); // else whoever lets go of the lanes does
+        throw;
     }
 }
 
@@ -197,8 +210,6 @@ Feeder::Lane* Feeder::take_by_load(SeatState& seat) {
     Workers& workers = core_.workers_;
     const std::size_t idle = workers.idle();
     load_.update(now(), workers.threads() - std::min(idle, workers.threads()), workers.max_threads());
-    std::size_t in_flight = 0;
-    for (const std::unique_ptr<Lane>& lane : lanes_) in_flight += lane->cells;
     const Waiting waiting{
         .cells = queued, .staging = staging_cells(), .idle_workers = std::min(idle, workers.threads())};
     const std::size_t wanted = router.cells_device_may_take(waiting, number_);
@@ -210,7 +221,8 @@ Feeder::Lane* Feeder::take_by_load(SeatState& seat) {
                                          .batch_cells = wanted,
                                          .workers = workers.max_threads(),
                                          .cells_remaining = core_.cells_remaining(stage_),
-                                         .cells_in_flight = in_flight},
+                                         .cells_in_flight = cells_in_flight_.load(std::memory_order_relaxed),
+                                         .cells_of_others = cells_of_others()},
                                         number_);
     if (choice.side == Side::cpu || !make_lanes()) return nullptr;
     Lane* lane = free_lane();
@@ -252,13 +264,13 @@ bool Feeder::begin(SeatState& seat) {
     DeviceForm& form = *stage.device_form();
     lane.slots.assign(seat.carried.begin(), seat.carried.end());
     lane.items.clear();
-    lane.cells = 0;
-    std::size_t bytes = form.header_bytes();
+    std::size_t cells = 0, bytes = form.header_bytes();
     for (Slot* slot : lane.slots) {
         lane.items.push_back({&slot->payload, Outcome::kept, slot});
-        lane.cells += stage.cells(slot->payload);
+        cells += stage.cells(slot->payload);
         if (form.overlaps) bytes += form.bytes(slot->payload);
     }
+    set_cells(lane, cells);
     if (form.overlaps && lane.cells > 0) bytes_a_cell_ = static_cast<double>(bytes) / static_cast<double>(lane.cells);
     lane.started = ++launches_;
     const auto start = now();
@@ -305,8 +317,25 @@ void Feeder::end(SeatState& seat, Lane& lane) {
     ++tally.calls;
     seat.carried.assign(lane.slots.begin(), lane.slots.end());
     lane.slots.clear();
-    lane.cells = 0;
+    set_cells(lane, 0);
     core_.hand_on(seat, stage_ + 1);
+}
+
+void Feeder::set_cells(Lane& lane, std::size_t cells) {
+    // This thread alone writes it. Relaxed: for the others it is a number on its own.
+    cells_in_flight_.store(cells_in_flight_.load(std::memory_order_relaxed) + cells - lane.cells,
+                           std::memory_order_relaxed);
+    lane.cells = cells;
+}
+
+/// Of this stage: what another stage's cells cost is not known here.
+std::size_t Feeder::cells_of_others() const {
+    std::size_t cells = 0;
+    for (const std::unique_ptr<Feeder>& other : core_.feeders_) {
+        if (other.get() != this && other->stage_ == stage_ && other->device_ == device_)
+            cells += other->cells_in_flight_.load(std::memory_order_relaxed);
+    }
+    return cells;
 }
 
 /// What one staging holds, by what the last batch took of it; one CPU batch where nothing has been packed yet.
@@ -335,7 +364,7 @@ void Feeder::take_back(SeatState& seat, Lane& lane) {
         core_.hand_to_workers(seat, stage_);
     }
     lane.slots.clear();
-    lane.cells = 0;
+    set_cells(lane, 0);
 }
 
 void Feeder::give_up(SeatState& seat, Lane& lane, const DeviceError& error) {

@@ -14,6 +14,7 @@
 #include "spillway/options.hpp"
 #include "spillway/router.hpp"
 
+#include <atomic>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -61,6 +62,8 @@ private:
     [[nodiscard]] bool enter();
     void let_go();
     void let_go_of_lost(SeatState& seat);
+    void set_cells(Lane& lane, std::size_t cells);
+    [[nodiscard]] std::size_t cells_of_others() const;
     [[nodiscard]] std::size_t staging_cells() const;
     void tell_staging();
 
@@ -70,6 +73,7 @@ private:
     DeviceUse<> use_; // entered while there are lanes
     std::uint16_t seat_;
     std::vector<std::unique_ptr<Lane>> lanes_;
+    std::atomic<std::size_t> cells_in_flight_{0}; // of all lanes; read by those who share the device
     LoadAverage load_;
     std::uint64_t launches_ = 0;
     double bytes_a_cell_ = 0;                       // of the last batch packed

@@ -6,6 +6,7 @@
 // The members wait in Parked, under the number of the stage, so that they spill as parked results do and nobody else
 // takes them. Every entry of a chunk counts once: when it comes to the stage, when it ends before, or, for entries that
 // never come to be, when the family is closed.
+#include "directory/keyed_batch.hpp"
 #include "pipeline/core.hpp"
 
 #include <utility>
@@ -55,31 +56,14 @@ bool Core::ends_before(Slot& slot) noexcept {
 /// long as it has not.
 void Core::complete(Family& family, FamilyEntries::Chunk& chunk, const Slot* ending) {
     const auto stage = static_cast<std::uint8_t>(family.keyed);
-    for (const std::atomic<std::uint32_t>& entry : chunk.entries) {
-        const std::uint32_t index = entry.load(std::memory_order_acquire);
-        if (index == 0) continue; // passed by the drain, or never made
-        Slot& slot = directory_[index - 1];
-        if (&slot == ending) continue;
-        for (;;) {
-            const StateWord word = slot.word.peek();
-            // One that had ended may have been passed, freed and taken for another since: what made it so came after
-            // the drain had cleared the entry, so a look at the word that sees it is followed by one that sees 0.
-            if (entry.load(std::memory_order_relaxed) == 0 || word.state == State::dropped ||
-                word.state == State::failed)
-                break;
-            if (word.state != State::parked || !slot.word.try_take(word, StateWord::max_owner - 1)) {
-                StandardAtomics::pause(); // being written out; that ends
-                continue;
-            }
-            if (word.place == Place::memory) {
-                parked_bytes_.fetch_sub(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
-            }
-            points_[stage].queue.push({slot.index, slot.word.publish(stage, word.place)});
-            workers_.notify(1);
-            if (points_[stage].fed) points_[stage].device_work.notify_all();
-            return;
-        }
-    }
+    const auto first = take_first(chunk, ending, StateWord::max_owner - 1, slot_at(), [this] { return stopping(); });
+    if (!first) return;
+    const auto [slot, was] = *first;
+    if (was.place == Place::memory)
+        parked_bytes_.fetch_sub(slot->charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    points_[stage].queue.push({slot->index, slot->word.publish(stage, was.place)});
+    workers_.notify(1);
+    if (points_[stage].fed) points_[stage].device_work.notify_all();
 }
 
 /// No more members will be made. By the producer, once.
@@ -94,45 +78,29 @@ void Core::close(Family& family) {
 void Core::collect(SeatState& seat) {
     Slot& first = *seat.carried.front();
     Family& family = *first.family;
-    bool behind = false; // the first one's entry
-    for (const std::atomic<std::uint32_t>& entry : first.chunk->entries) {
-        const std::uint32_t index = entry.load(std::memory_order_acquire);
-        if (index == 0) continue;
-        Slot& slot = directory_[index - 1];
-        if (&slot == &first) {
-            behind = true;
-            continue;
+    const auto over = [this] { return stopping(); };
+    take_others(*first.chunk, first, seat.index, slot_at(), over, [&](Slot& slot, const StateWord& was) {
+        if (was.place == Place::memory) {
+            parked_bytes_.fetch_sub(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
+            slot.word.carry(seat.index);
         }
-        if (!behind) continue;
-        for (;;) {
-            const StateWord word = slot.word.peek();
-            if (word.state == State::dropped || word.state == State::failed) break;
-            if (word.state != State::parked || !slot.word.try_take(word, seat.index)) {
-                StandardAtomics::pause(); // being written out; that ends
-                continue;
-            }
-            if (word.place == Place::memory) {
-                parked_bytes_.fetch_sub(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
-                slot.word.carry(seat.index);
-            }
-            if (!pin_soon(seat, &family)) return; // in memory: the first one has pinned it
-            if (restore(seat, slot, word)) {
-                seat.carried.push_back(&slot);
-            } else if (stopping()) {
-                return;
-            } else {
-                settle(seat, slot, State::failed);
-            }
-            break;
+        if (!pin_soon(seat, &family)) return false; // in memory: the first one has pinned it
+        if (restore(seat, slot, was)) {
+            seat.carried.push_back(&slot);
+        } else if (stopping()) {
+            return false;
+        } else {
+            settle(seat, slot, State::failed);
         }
-    }
+        return true;
+    });
 }
 
 bool Core::take_by_key(SeatState& seat, std::size_t stage) {
     if (points_[stage].fed || !may_enter(seat, stage)) return false;
     Hint hint;
     seat.carried.clear();
-    while (seat.carried.empty() && points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1)
+    while (seat.carried.empty() && !stopping() && points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1)
         static_cast<void>(claim(seat, hint));
     if (seat.carried.empty()) {
         step_out(seat, stage);

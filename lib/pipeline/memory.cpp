@@ -91,18 +91,31 @@ Place Core::put_away(SeatState& seat, Slot& slot, std::size_t stage) {
     const std::size_t made_by = maker(slot, stage);
     SpillChoice* const choice = made_by != Family::no_stage ? points_[made_by].choice.get() : nullptr;
     if (choice != nullptr && store_ != nullptr && choice->wants_trial()) try_rebuild(seat, slot, made_by);
-    if (choice == nullptr || store_ == nullptr || !choice->drops(bytes)) {
+    const bool drop = choice != nullptr && choice->drops(bytes);
+    if (!drop) {
         const auto start = Clock::now();
         if (write_out(seat, slot)) {
             if (choice != nullptr) choice->written(bytes, Clock::now() - start);
             return Place::disk;
         }
     }
-    if (choice == nullptr) return Place::memory; // full or failing: sources are held back instead
-    slot.payload.reset();
+    // There is no disk, or it is full or fails. Sources are held back instead: what is dearly made again is dropped only
+    // where that was not enough (of a caller's candidates, dropped as soon as memory is short, a third as much work more).
+    if (!drop && (choice == nullptr || governor_.verdict() != Verdict::hold)) return Place::memory;
+    leave_recipe(made_by, slot.payload, slot.payload);
     release_slab(seat, slot);
     discharge(seat, slot);
     return Place::recipe;
+}
+
+/// Of a payload that `stage` made, what it makes it again from. Nothing else of it is left, if both are the same.
+void Core::leave_recipe(std::size_t stage, const Payload& made, Payload& left) const noexcept {
+    const Stage& what = *plan_.stages[stage];
+    if (what.recipe) {
+        what.recipe(made, left);
+    } else {
+        left.reset();
+    }
 }
 
 /// To disk, if there is one and it takes it.
@@ -134,6 +147,7 @@ void Core::try_rebuild(SeatState& seat, Slot& slot, std::size_t stage) {
         for (int i = 0; i < trials; ++i) {
             Payload payload;
             Item item{&payload, Outcome::kept, &slot};
+            leave_recipe(stage, slot.payload, payload);
             const auto start = Clock::now();
             plan_.stages[stage]->rebuild(item, *this);
             least = std::min<std::chrono::nanoseconds>(least, Clock::now() - start);
@@ -265,43 +279,55 @@ bool Core::prefetch(SeatState& seat) {
         std::min_element(waiting.begin(), end, [](const Sampled& a, const Sampled& b) { return a.root < b.root; });
     if (first == end || !first->slot->word.try_load(first->word, seat.index)) return false;
     Slot& slot = *first->slot;
-    if (!restore(seat, slot, first->word)) return true; // the run has failed
-    if (pin(seat, slot.family)) unpin(seat, slot.family);
+    if (!pin(seat, slot.family)) { // decoding looks for the parents that the payload points to
+        put_back(seat, slot, first->word, Place::disk);
+        std::this_thread::yield(); // to whoever moves its parent
+        return true;
+    }
+    const bool restored = restore(seat, slot, first->word);
+    unpin(seat, slot.family);
+    if (!restored) return true; // the run has failed
     if (first->word.state == State::parked)
         parked_bytes_.fetch_add(slot.charged.load(std::memory_order_relaxed), std::memory_order_relaxed);
     put_back(seat, slot, first->word, Place::memory);
     return true;
 }
 
-/// Pins the parents that the family's children look into. False: one is being moved by another thread; none is pinned
-/// then.
+/// Pins the parents that the family's children look into, the outermost first: what comes back from disk looks for the
+/// parents above it. False: one is being moved by another thread; none is pinned then.
 bool Core::pin_parents(SeatState& seat, Family* family) {
+    std::array<Family*, max_key_depth> chain{};
+    std::size_t depth = 0;
     for (Family* at = family; at != &root_; at = at->parent->family) {
-        if (!plan_.stages[at->stage]->keeps_parent) continue;
-        const Pin pinned = at->pins.try_pin();
-        if (pinned == Pin::held) continue;
-        if (pinned == Pin::cold) {
-            try {
-                store_->read(at->place, seat.buffer);
-                Reader reader(seat.buffer, at->above, nullptr);
-                at->payload.type()->decode(reader, at->payload);
-                reader.expect_end();
-                store_->release(at->place);
-                at->charged = at->payload.type()->footprint(at->payload.object());
-                tell(seat, static_cast<std::int64_t>(at->charged));
-                restored_.fetch_add(1, std::memory_order_relaxed);
-                at->pins.loaded();
-                continue;
-            } catch (...) { // also what a codec throws
-                record(error_of({nullptr, Outcome::kept, at->parent}), at->key);
-                at->pins.not_loaded();
-            }
-        }
-        for (Family* undo = family; undo != at; undo = undo->parent->family) {
-            if (plan_.stages[undo->stage]->keeps_parent) undo->pins.unpin();
-        }
+        if (at->kept) chain[depth++] = at;
+    }
+    for (std::size_t i = depth; i-- > 0;) {
+        if (pin_parent(seat, *chain[i])) continue;
+        for (std::size_t undo = i + 1; undo < depth; ++undo) chain[undo]->pins.unpin();
         return false;
     }
+    return true;
+}
+
+/// The one parent, those above it being pinned.
+bool Core::pin_parent(SeatState& seat, Family& family) {
+    const Pin pinned = family.pins.try_pin();
+    if (pinned != Pin::cold) return pinned == Pin::held;
+    try {
+        store_->read(family.place, seat.buffer);
+        Reader reader(seat.buffer, family.above, nullptr);
+        family.payload.type()->decode(reader, family.payload);
+        reader.expect_end();
+        store_->release(family.place);
+    } catch (...) { // also what a codec throws
+        record(error_of({nullptr, Outcome::kept, family.parent}), family.key);
+        family.pins.not_loaded();
+        return false;
+    }
+    family.charged = family.payload.type()->footprint(family.payload.object());
+    tell(seat, static_cast<std::int64_t>(family.charged));
+    restored_.fetch_add(1, std::memory_order_relaxed);
+    family.pins.loaded();
     return true;
 }
 
@@ -317,7 +343,7 @@ bool Core::pin_soon(SeatState& seat, Family* family) {
 
 void Core::unpin_parents(SeatState& seat, Family* family) {
     for (Family* at = family; at != &root_; at = at->parent->family) {
-        if (!plan_.stages[at->stage]->keeps_parent) continue;
+        if (!at->kept) continue;
         const bool last = at->pins.unpin();
         if (!last || store_ == nullptr || governor_.verdict() == Verdict::run || !far_behind_head(at->root)) continue;
         if (!at->pins.try_spill()) continue;

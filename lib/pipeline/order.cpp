@@ -136,7 +136,10 @@ void Core::walk(SeatState& seat, bool want_head, Slot*& head) {
                 urgent = slot.root.load(std::memory_order_relaxed);
                 if (family.parent == nullptr) {
                     constexpr std::uint64_t batch = FamilyEntries::chunk_entries;
-                    if (opened_.need((slot.ordinal / batch + 1) * batch)) workers_.notify_all();
+                    if (opened_.need((slot.ordinal / batch + 1) * batch)) {
+                        workers_.notify_all();
+                        room_.notify_all();
+                    }
                 }
                 break;
             }

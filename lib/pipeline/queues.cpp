@@ -35,14 +35,19 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     seat.carried.clear();
     std::size_t cells = 0;
     std::array<Hint, most_carried> hints;
-    while (seat.carried.size() < wanted) {
-        const std::size_t count = point.queue.take(
-            *seat.tokens[stage], std::span(hints).first(std::min(wanted - seat.carried.size(), most_carried)));
+    // What is not in memory comes one by one, and no more of it than there is plenty of memory for: groups are for
+    // candidates that cost less than a clock call, not for payloads by the dozen.
+    const bool elsewhere = rebuilds_ || on_disk_.load(std::memory_order_relaxed) > 0;
+    seat.came_back = false;
+    // A candidate whose parent cannot be read back is in its queue again; the run has failed then.
+    while (seat.carried.size() < wanted && !stopping()) {
+        const std::size_t at_once = std::min(wanted - seat.carried.size(), elsewhere ? 1 : most_carried);
+        const std::size_t count = point.queue.take(*seat.tokens[stage], std::span(hints).first(at_once));
         if (count == 0) break;
         for (const Hint& hint : std::span(hints).first(count)) {
             if (claim(seat, hint)) cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
         }
-        if (what.kind == Kind::batch && cells >= full) break;
+        if (what.kind == Kind::batch ? cells >= full : seat.came_back && !governor_.below_low()) break;
     }
     if (seat.carried.empty()) {
         step_out(seat, stage);
@@ -58,7 +63,7 @@ bool Core::take_given_back(SeatState& seat, std::size_t stage) {
     seat.carried.clear();
     std::size_t cells = 0;
     Hint hint;
-    while (cells < plan_.stages[stage]->batch_cells && points_[stage].given_back.take({&hint, 1}) == 1) {
+    while (cells < plan_.stages[stage]->batch_cells && !stopping() && points_[stage].given_back.take({&hint, 1}) == 1) {
         if (claim(seat, hint)) cells += plan_.stages[stage]->cells(seat.carried.back()->payload);
     }
     if (seat.carried.empty()) {
@@ -78,6 +83,7 @@ bool Core::claim(SeatState& seat, const Hint& hint) {
         std::this_thread::yield(); // to whoever moves its parent
         return false;
     }
+    seat.came_back = seat.came_back || was->place != Place::memory;
     seat.carried.push_back(&slot);
     return true;
 }
@@ -91,7 +97,7 @@ void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells
     std::vector<Slot*> too_large;
     Hint hint;
     const bool by_key = plan_.stages[stage]->by_key;
-    while (cells > 0 && seat.carried.size() < most_batched &&
+    while (cells > 0 && seat.carried.size() < most_batched && !stopping() &&
            points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
         if (!claim(seat, hint)) continue;
         if (by_key) {

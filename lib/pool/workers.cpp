@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <system_error>
 
 #include <time.h>
@@ -32,6 +33,10 @@ PoolOptions with_threads(PoolOptions options) {
     return options;
 }
 
+bool any_waits_for_others(std::span<Work* const> works) noexcept {
+    return std::any_of(works.begin(), works.end(), [](Work* work) { return work->waits_for_others(); });
+}
+
 } // namespace
 
 struct Workers::Desk {
@@ -41,7 +46,15 @@ struct Workers::Desk {
     bool taken = false;     // guarded by Workers::mutex_
     bool lent = false;      // a host's thread sits here: it does one work only
     std::uint64_t seen_version = 0;
-    std::vector<Work*> works; // touched by the desk's thread only, under Workers::mutex_
+    std::vector<Work*> works;     // touched by the desk's thread only, under Workers::mutex_
+    const Work* inside = nullptr; // what the thread does a piece of just now
+
+    bool run_some(Work& work) {
+        inside = &work;
+        const bool some = work.run_some(seat);
+        inside = nullptr;
+        return some;
+    }
 };
 
 Workers::Workers(PoolOptions options)
@@ -52,7 +65,7 @@ Workers::Workers(PoolOptions options)
 
 Workers::~Workers() {
     closing_.store(true, std::memory_order_release);
-    events_.notify_all();
+    idle_.workers().notify_all();
     for (const std::unique_ptr<Desk>& desk : desks_) {
         if (!desk->thread.joinable()) continue;
         if (::getpid() == process_) {
@@ -76,35 +89,49 @@ void Workers::add(Work& work, std::size_t pieces) {
     works_.insert(place, &work);
     works_version_.fetch_add(1, std::memory_order_release);
     const std::size_t wanted = std::clamp(pieces, options_.min_threads, unthrottled_.load(std::memory_order_relaxed));
-    if (threads_ < wanted) spawn(wanted - threads_);
-    if (threads_ == 0) {
+    if (threads() < wanted) spawn(wanted - threads());
+    if (threads() == 0) {
         works_.erase(std::find(works_.begin(), works_.end(), &work));
         throw Error(ErrorCode::runtime, "starting workers", "", "the system refuses to create a single thread");
     }
-    events_.notify_all();
+    idle_.workers().notify_all();
 }
 
 void Workers::remove(Work& work) {
     {
         const std::lock_guard lock(mutex_);
-        works_.erase(std::find(works_.begin(), works_.end(), &work));
+        std::erase(works_, &work); // if it was ever added: starting it may have failed
         works_version_.fetch_add(1, std::memory_order_release);
     }
-    events_.notify_all();
+    idle_.workers().notify_all();
+    left_.notify_all();
+    // Where a stage waits for another run of its own pool, its thread is not coming round: it leaves that and whatever
+    // else has been removed here, for another that waits in the same way.
+    const std::vector<Desk*> own = own_desks();
     const auto left = [&] {
         const std::lock_guard lock(mutex_);
         return std::none_of(desks_.begin(), desks_.end(), [&](const std::unique_ptr<Desk>& desk) {
             return std::find(desk->works.begin(), desk->works.end(), &work) != desk->works.end();
         });
     };
-    while (!left()) {
+    for (;;) {
         const auto ticket = left_.prepare_wait();
+        for (Desk* desk : own) leave_removed(*desk);
         if (left()) {
             left_.cancel_wait();
-            break;
+            return;
         }
         left_.wait(ticket);
     }
+}
+
+std::vector<Workers::Desk*> Workers::own_desks() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<Desk*> own;
+    for (const std::unique_ptr<Desk>& desk : desks_) {
+        if (desk->taken && desk->worker == std::this_thread::get_id()) own.push_back(desk.get());
+    }
+    return own;
 }
 
 void Workers::spawn(std::size_t count) {
@@ -122,40 +149,46 @@ void Workers::spawn(std::size_t count) {
         desk.taken = true;
         desk.lent = false;
         desk.seen_version = 0;
-        threads_.fetch_add(1, std::memory_order_relaxed);
+        count_.add();
         try {
             desk.thread = std::thread([this, &desk] { work_at(desk); });
             desk.worker = desk.thread.get_id();
         } catch (const std::system_error&) {
             desk.taken = false; // fewer threads, not a failed run
-            threads_.fetch_sub(1, std::memory_order_relaxed);
+            count_.remove();
             return;
         }
     }
 }
 
+void Workers::leave_removed(Desk& desk) {
+    std::vector<Work*> gone;
+    {
+        const std::lock_guard lock(mutex_);
+        std::copy_if(desk.works.begin(), desk.works.end(), std::back_inserter(gone), [&](const Work* work) {
+            return work != desk.inside && std::find(works_.begin(), works_.end(), work) == works_.end();
+        });
+    }
+    if (gone.empty()) return;
+    for (Work* work : gone) work->leave(desk.seat); // still among desk.works, so that remove() waits for it
+    {
+        const std::lock_guard lock(mutex_);
+        std::erase_if(desk.works, [&](Work* work) { return std::find(gone.begin(), gone.end(), work) != gone.end(); });
+    }
+    left_.notify_all();
+}
+
 void Workers::refresh(Desk& desk) {
     for (;;) {
-        std::vector<Work*> gone;
-        {
-            const std::lock_guard lock(mutex_);
-            const auto removed = [&](Work* work) {
-                return std::find(works_.begin(), works_.end(), work) == works_.end();
-            };
-            std::copy_if(desk.works.begin(), desk.works.end(), std::back_inserter(gone), removed);
-            if (gone.empty()) {
-                desk.works = works_;
-                desk.seen_version = works_version_.load(std::memory_order_relaxed);
-                return;
-            }
-        }
-        for (Work* work : gone) work->leave(desk.seat); // still among desk.works, so that remove() waits for it
-        {
-            const std::lock_guard lock(mutex_);
-            std::erase_if(desk.works,
-                          [&](Work* work) { return std::find(gone.begin(), gone.end(), work) != gone.end(); });
-        }
-        left_.notify_all();
+        leave_removed(desk);
+        const std::lock_guard lock(mutex_);
+        const auto there = [&](const Work* work) {
+            return std::find(works_.begin(), works_.end(), work) != works_.end();
+        };
+        if (!std::all_of(desk.works.begin(), desk.works.end(), there)) continue; // removed just now
+        desk.works = works_;
+        desk.seen_version = works_version_.load(std::memory_order_relaxed);
+        return;
     }
 }
 
@@ -170,8 +203,8 @@ void Workers::leave_all(Desk& desk) {
 
 bool Workers::work_once(Desk& desk) {
     if (works_version_.load(std::memory_order_acquire) != desk.seen_version) refresh(desk);
-    for (Work* work : desk.works) {
-        if (work->run_some(desk.seat)) {
+    for (std::size_t i = 0; i < desk.works.size(); ++i) { // what a stage waits for is taken out: see remove()
+        if (desk.run_some(*desk.works[i])) {
             tick_if_due(desk);
             return true;
         }
@@ -194,16 +227,16 @@ void Workers::tick_if_due(const Desk& desk) {
         work->tick();
         more = more || work->could_use_more();
     }
-    if (!more || threads_ >= most_now() || closing_) return;
+    if (!more || threads() >= most_now() || closing_) return;
     const std::lock_guard lock(mutex_);
-    const std::size_t threads = threads_.load();
-    spawn(std::min(threads, most_now() - std::min(threads, most_now())));
+    const std::size_t now_there = threads();
+    spawn(std::min(now_there, most_now() - std::min(now_there, most_now())));
 }
 
 void Workers::look_at_quota(std::int64_t now) noexcept {
     if (!quota_.cpus || now < next_look_.load(std::memory_order_relaxed)) return;
-    // Acquire: pairs with the release below, of whoever looked before.
-    if (looking_.exchange(true, std::memory_order_acquire)) return;
+    const std::unique_lock mine(looking_, std::try_to_lock);
+    if (!mine) return;
     next_look_.store(now + look_period, std::memory_order_relaxed);
     timespec used{};
     const auto periods = quota_.periods();
@@ -212,34 +245,30 @@ void Workers::look_at_quota(std::int64_t now) noexcept {
         const std::size_t worth = throttle_.look({*periods, cpu_time, std::chrono::nanoseconds(now)});
         unthrottled_.store(std::max(worth, options_.min_threads), std::memory_order_relaxed);
     }
-    looking_.store(false, std::memory_order_release);
 }
 
 void Workers::begin_blocking() {
-    blocked_.fetch_add(1, std::memory_order_relaxed);
+    count_.block();
+    if (threads() >= most_now()) return; // without the lock, which is for starting one
     const std::lock_guard lock(mutex_);
-    if (threads_ < most_now() && !closing_) spawn(1);
+    if (threads() < most_now() && !closing_) spawn(1);
 }
 
 bool Workers::retire(Desk& desk, std::size_t least) {
     for (Work* work : desk.works) {
         if (work->holds(desk.seat)) return false;
     }
-    {
-        const std::lock_guard lock(mutex_);
-        if (threads_ <= least) return false;
-        threads_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    return true;
+    const std::lock_guard lock(mutex_);
+    return count_.leave(least);
 }
 
 void Workers::work_at(Desk& desk) {
     if (options_.on_thread_start) options_.on_thread_start();
     bool retired = false;
     while (!retired) {
-        if (threads_.load(std::memory_order_relaxed) > most_now() && retire(desk, most_now())) {
-            retired = true;    // whoever was blocked works again, or the quota is better shared by fewer
-            events_.notify(1); // there may be work, and a wake-up for it that this thread has used up
+        if (threads() > most_now() && retire(desk, unthrottled_.load(std::memory_order_relaxed))) {
+            retired = true;            // whoever was blocked works again, or the quota is better shared by fewer
+            idle_.workers().notify(1); // there may be work, and a wake-up for it that this thread has used up
             break;
         }
         if (work_once(desk)) continue;
@@ -251,17 +280,18 @@ void Workers::work_at(Desk& desk) {
             found = work_once(desk);
         }
         if (found) continue;
-        const auto ticket = events_.prepare_wait();
+        const auto ticket = idle_.workers().prepare_wait();
+        // Before the look as well as after it: what kept us from the work may end between the two.
+        bool watch = any_waits_for_others(desk.works);
         if (work_once(desk) || closing_.load(std::memory_order_acquire)) {
-            events_.cancel_wait();
+            idle_.workers().cancel_wait();
             continue;
         }
-        const bool watch =
-            std::any_of(desk.works.begin(), desk.works.end(), [](Work* work) { return work->waits_for_others(); });
+        watch = watch || any_waits_for_others(desk.works);
         if (watch) {
-            static_cast<void>(events_.wait_for(ticket, std::chrono::nanoseconds(tick_period), desk.seat.index));
+            static_cast<void>(idle_.workers().wait_for(ticket, std::chrono::nanoseconds(tick_period), desk.seat.index));
             tick_if_due(desk);
-        } else if (!events_.wait_for(ticket, std::chrono::nanoseconds(retire_after), desk.seat.index)) {
+        } else if (!idle_.workers().wait_for(ticket, std::chrono::nanoseconds(retire_after), desk.seat.index)) {
             retired = !work_once(desk) &&
                       retire(desk, options_.min_threads); // the look that the event count asks of whoever leaves
         }
@@ -269,7 +299,7 @@ void Workers::work_at(Desk& desk) {
     leave_all(desk);
     if (options_.on_thread_stop) options_.on_thread_stop();
     const std::lock_guard lock(mutex_);
-    if (!retired) threads_.fetch_sub(1, std::memory_order_relaxed);
+    if (!retired) count_.remove();
     desk.worker = {};
     desk.taken = false;
 }
@@ -294,17 +324,19 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         desk->works = {&work};
         desk->seen_version = works_version_.load(std::memory_order_relaxed);
     }
-    joined_.fetch_add(1, std::memory_order_relaxed);
+    idle_.guest_comes();
     while (!done()) {
-        if (work.run_some(desk->seat)) continue;
-        const auto ticket = joined_events_.prepare_wait();
-        if (done() || work.run_some(desk->seat)) {
-            joined_events_.cancel_wait();
+        if (desk->run_some(work)) continue;
+        const auto ticket = idle_.guests().prepare_wait();
+        bool watch = work.waits_for_others();
+        if (done() || desk->run_some(work)) {
+            idle_.guests().cancel_wait();
             continue;
         }
-        joined_events_.wait(ticket);
+        watch = watch || work.waits_for_others();
+        static_cast<void>(idle_.guests().wait_for(ticket, watch ? tick_period : retire_after));
     }
-    joined_.fetch_sub(1, std::memory_order_relaxed);
+    idle_.guest_goes();
     leave_all(*desk);
     const std::lock_guard lock(mutex_);
     desk->worker = {};
@@ -316,6 +348,11 @@ bool Workers::is_worker() const noexcept {
     return std::any_of(desks_.begin(), desks_.end(), [](const std::unique_ptr<Desk>& desk) {
         return desk->taken && desk->worker == std::this_thread::get_id();
     });
+}
+
+bool Workers::is_inside(const Work& work) const {
+    const std::vector<Desk*> own = own_desks();
+    return std::any_of(own.begin(), own.end(), [&](const Desk* desk) { return desk->inside == &work; });
 }
 
 } // namespace spillway::detail

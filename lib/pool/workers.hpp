@@ -6,8 +6,11 @@
 //     workers.remove(run);          // returns when no thread is inside, nor holds state of it
 #pragma once
 
+#include "base/try_lock.hpp"
 #include "governor/cpu_quota.hpp"
 #include "pool/event_count.hpp"
+#include "pool/headcount.hpp"
+#include "pool/idle_threads.hpp"
 #include "pool/throttle.hpp"
 #include "spillway/pool.hpp"
 
@@ -80,28 +83,24 @@ public:
 
     /// One thread more than the most may run, from the one call to the other. Locks where it starts a thread.
     void begin_blocking();
-    void end_blocking() noexcept { blocked_.fetch_sub(1, std::memory_order_relaxed); }
+    void end_blocking() noexcept { count_.unblock(); }
 
     /// Whether the calling thread is one of these workers.
     [[nodiscard]] bool is_worker() const noexcept;
+    /// Whether it is in the middle of a piece of this one.
+    [[nodiscard]] bool is_inside(const Work& work) const;
 
     /// `pieces` more can be taken: wakes as many idle workers. Costs a fence and a load where none is idle.
-    void notify(std::size_t pieces) noexcept {
-        events_.notify(static_cast<std::uint32_t>(pieces));
-        notify_joined();
-    }
-    void notify_all() noexcept {
-        events_.notify_all();
-        notify_joined();
-    }
+    void notify(std::size_t pieces) noexcept { idle_.notify(static_cast<std::uint32_t>(pieces)); }
+    void notify_all() noexcept { idle_.notify_all(); }
 
     [[nodiscard]] Governor& governor() noexcept { return governor_; }
 
-    [[nodiscard]] std::size_t threads() const noexcept { return threads_.load(std::memory_order_relaxed); }
+    [[nodiscard]] std::size_t threads() const noexcept { return count_.threads(); }
     /// Workers asleep or about to be, a moment ago.
-    [[nodiscard]] std::size_t idle() const noexcept { return events_.waiters(); }
+    [[nodiscard]] std::size_t idle() const noexcept { return idle_.workers().waiters(); }
     [[nodiscard]] std::size_t max_threads() const noexcept { return options_.max_threads; }
-    [[nodiscard]] std::uint64_t futex_calls() const noexcept { return events_.futex_calls(); }
+    [[nodiscard]] std::uint64_t futex_calls() const noexcept { return idle_.workers().futex_calls(); }
 
     /// Error(fork) in a child process of the one that made the pool.
     void check_process() const;
@@ -109,24 +108,21 @@ public:
 private:
     struct Desk; // a seat with its thread and the works it has joined
 
-    // Threads that joined serve one work only, so they must not take a wake-up that is meant for any worker. Relaxed:
-    // ordered by the fence that events_'s notify makes before, and by the one that join() makes when it prepares to
-    // wait.
-    void notify_joined() noexcept {
-        if (joined_.load(std::memory_order_relaxed) > 0) joined_events_.notify_all();
-    }
+    /// The calling thread's: its own, and those it has joined another work at meanwhile. Locks.
+    [[nodiscard]] std::vector<Desk*> own_desks() const;
     void spawn(std::size_t count); // under mutex_; fewer where the system has no more
     void work_at(Desk& desk);
     bool work_once(Desk& desk);
+    void leave_removed(Desk& desk);
     void refresh(Desk& desk);
     void leave_all(Desk& desk);
     void tick_if_due(const Desk& desk);
     void look_at_quota(std::int64_t now) noexcept;
-    /// Unless no more than `least` threads would be left, or the desk holds something.
+    /// Unless fewer than `least` threads would be left beside those that block, which may wait for what only others do,
+    /// or the desk holds something.
     bool retire(Desk& desk, std::size_t least);
     [[nodiscard]] std::size_t most_now() const noexcept {
-        return std::min(unthrottled_.load(std::memory_order_relaxed) + blocked_.load(std::memory_order_relaxed),
-                        worker_seats);
+        return std::min(unthrottled_.load(std::memory_order_relaxed) + count_.blocked(), worker_seats);
     }
 
     PoolOptions options_;
@@ -134,15 +130,12 @@ private:
     Governor governor_;
     CpuQuota quota_;
     std::chrono::nanoseconds spin_time_;     // before sleeping
-    std::atomic<bool> looking_{false};       // guards throttle_
+    TryLock<> looking_;                      // guards throttle_
     std::atomic<std::int64_t> next_look_{0}; // at the quota
     Throttle throttle_;
     std::atomic<std::size_t> unthrottled_; // threads that the quota makes worth having; relaxed: a hint
-    EventCount<> events_;
-    std::atomic<std::uint32_t> joined_{0};
-    EventCount<> joined_events_;
-    std::atomic<std::size_t> threads_{0};
-    std::atomic<std::size_t> blocked_{0}; // workers that wait for something else; relaxed: a hint of how many may run
+    IdleThreads<> idle_;                   // guests: threads that have joined
+    Headcount<> count_;                    // threads are added and leave under mutex_
     std::atomic<bool> closing_{false};
     std::atomic<std::uint64_t> works_version_{
         0}; // raised under mutex_ whenever works_ changes; workers look at each round

@@ -19,14 +19,8 @@
 
 namespace spillway {
 
-/// Set into a region's references before it is opened.
+/// What a region's references (a Countdown) begin from when it is opened.
 inline constexpr std::uint32_t open_bias = 1U << 30U;
-
-/// Takes `count` off a region's references; true: it was the last, and the region is the caller's. Acquire and release.
-template <class References>
-[[nodiscard]] bool drop_references(References& references, std::uint32_t count) noexcept {
-    return references.fetch_sub(count, std::memory_order_acq_rel) == count;
-}
 
 /// Thread safety: all methods from any thread, lock-free.
 template <class Atomics = StandardAtomics>

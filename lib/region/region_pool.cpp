@@ -1,7 +1,8 @@
 #include "spillway/region.hpp"
 
-#include "base/chunked_array.hpp"
+#include "base/countdown.hpp"
 #include "base/index_stack.hpp"
+#include "base/recycled_array.hpp"
 #include "region/cutter.hpp"
 #include "region/poison.hpp"
 #include "spillway/error.hpp"
@@ -22,8 +23,8 @@ namespace {
 struct Entry {
     std::atomic<std::byte*> base{nullptr};
     std::atomic<std::size_t> bytes{0};
-    std::atomic<std::uint32_t> references{0}; ///< See cutter.hpp.
-    std::atomic<std::uint32_t> next{0};       ///< Link of the free list that it is in.
+    Countdown<> references{0};          ///< See cutter.hpp.
+    std::atomic<std::uint32_t> next{0}; ///< Link of the free list that it is in.
 };
 
 constexpr std::size_t largest_region = std::size_t{128} << 20U;
@@ -69,16 +70,10 @@ struct RegionPool::State {
     explicit State(RegionOptions wanted) : options(std::move(wanted)), cutters(options.cutters) {}
 
     RegionOptions options;
-    ChunkedArray<Entry, 1024, 1024> entries; // 2 TiB in regions of 2 MiB.
-    std::atomic<std::uint32_t> count{0};     // Entries handed out.
+    RecycledArray<Entry, 1024, 1024> entries; // 2 TiB in regions of 2 MiB. Those taken are mapped.
     std::vector<PaddedCutter> cutters;
-    IndexStack<> idle_regions;   // Mapped, nobody's.
-    IndexStack<> vacant_entries; // Not mapped.
+    IndexStack<> idle_regions; // Taken, and nobody's.
     std::atomic<std::size_t> committed{0}, idle_bytes{0};
-
-    [[nodiscard]] auto links() const noexcept {
-        return [this](std::uint32_t index) -> std::atomic<std::uint32_t>& { return entries[index].next; };
-    }
 
     void account(std::int64_t bytes) {
         committed.fetch_add(static_cast<std::size_t>(bytes), std::memory_order_relaxed);
@@ -86,18 +81,12 @@ struct RegionPool::State {
     }
 
     std::uint32_t add(std::size_t bytes) {
-        std::uint32_t index = vacant_entries.pop(links());
-        if (index == IndexStack<>::none) {
-            index = count.load(std::memory_order_relaxed);
-            do {
-                if (index == entries.max_size) throw std::bad_alloc();
-            } while (!count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-            entries.make(index);
-        }
+        const std::uint32_t index = entries.take();
+        if (index == entries.none) throw std::bad_alloc();
         try {
             entries[index].base.store(map_aligned(bytes), std::memory_order_relaxed);
         } catch (...) {
-            vacant_entries.push(index, links());
+            entries.give(index);
             throw;
         }
         entries[index].bytes.store(bytes, std::memory_order_relaxed);
@@ -111,13 +100,13 @@ struct RegionPool::State {
         const std::size_t bytes = entry.bytes.load(std::memory_order_relaxed);
         unpoison(base, bytes);
         ::munmap(base, bytes);
-        vacant_entries.push(index, links());
+        entries.give(index);
         account(-static_cast<std::int64_t>(bytes));
     }
 
     /// A region that nobody else has, its references not set.
     std::uint32_t obtain() {
-        const std::uint32_t index = idle_regions.pop(links());
+        const std::uint32_t index = idle_regions.pop(entries.links());
         if (index == IndexStack<>::none) return add(options.region_bytes);
         idle_bytes.fetch_sub(options.region_bytes, std::memory_order_relaxed);
         return index;
@@ -126,11 +115,11 @@ struct RegionPool::State {
     void recycle(std::uint32_t index) noexcept {
         if (entries[index].bytes.load(std::memory_order_relaxed) != options.region_bytes) return unmap(index);
         idle_bytes.fetch_add(options.region_bytes, std::memory_order_relaxed);
-        idle_regions.push(index, links());
+        idle_regions.push(index, entries.links());
     }
 
     void drop(std::uint32_t index, std::uint32_t references) noexcept {
-        if (drop_references(entries[index].references, references)) recycle(index);
+        if (entries[index].references.arrive(references)) recycle(index);
     }
 
     void stop_cutting() noexcept {
@@ -166,7 +155,7 @@ std::size_t RegionPool::trim(std::size_t keep_bytes) noexcept {
     if (keep_bytes == 0) state.stop_cutting();
     std::size_t given_back = 0;
     while (idle() > keep_bytes) {
-        const std::uint32_t index = state.idle_regions.pop(state.links());
+        const std::uint32_t index = state.idle_regions.pop(state.entries.links());
         if (index == IndexStack<>::none) break;
         state.idle_bytes.fetch_sub(region_bytes(), std::memory_order_relaxed);
         state.unmap(index);
@@ -180,7 +169,7 @@ RegionPiece RegionPool::take(std::size_t bytes, unsigned seat) {
     const std::size_t whole = region_bytes();
     if (bytes > whole / 2) {
         const std::uint32_t index = bytes <= whole ? state.obtain() : state.add(bytes);
-        state.entries[index].references.store(1, std::memory_order_relaxed);
+        state.entries[index].references.begin(1);
         unpoison(address({index, 0}), bytes);
         return {index, 0};
     }
@@ -188,7 +177,7 @@ RegionPiece RegionPool::take(std::size_t bytes, unsigned seat) {
         static_cast<std::uint32_t>(bytes / page_bytes), static_cast<std::uint32_t>(whole / page_bytes),
         [&] {
             const std::uint32_t index = state.obtain();
-            state.entries[index].references.store(open_bias, std::memory_order_relaxed);
+            state.entries[index].references.begin(open_bias);
             return index;
         },
         [&](std::uint32_t index) { state.recycle(index); },

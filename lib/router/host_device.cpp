@@ -1,8 +1,7 @@
-#include "pool/event_count.hpp"
+#include "router/task_ring.hpp"
 #include "spillway/device.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cstring>
 #include <exception>
@@ -84,13 +83,13 @@ private:
     Buffer host_, device_; // moved, so the addresses stay
 };
 
-/// A ring between the thread that gives work and the stream's own. given_ and finished_ only grow.
+/// Does its work in a thread of its own, where the device is asynchronous.
 class HostStream final : public Stream {
 public:
     explicit HostStream(std::shared_ptr<HostDevice::Engines> engines) : engines_(std::move(engines)) {
         if (!engines_->options.asynchronous) return;
         try {
-            thread_ = std::thread([this] { work(); });
+            thread_ = std::thread([this] { tasks_.work([this](const Task& task) { execute(task); }); });
         } catch (const std::system_error& error) {
             throw DeviceError(DeviceFault::out_of_memory, engines_->options.name,
                               std::string("no thread for a stream: ") + error.what());
@@ -99,8 +98,7 @@ public:
 
     ~HostStream() override {
         if (!thread_.joinable()) return;
-        closing_.store(true, std::memory_order_release);
-        work_.notify_all();
+        tasks_.close();
         thread_.join();
     }
 
@@ -133,14 +131,11 @@ public:
     }
 
     void synchronise() override {
-        wait_until([this] { return done(); });
+        tasks_.wait();
         if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     }
 
-    [[nodiscard]] bool done() override {
-        // Acquire: pairs with the release in work(); what the work wrote is then seen.
-        return finished_.load(std::memory_order_acquire) == given_.load(std::memory_order_relaxed);
-    }
+    [[nodiscard]] bool done() override { return tasks_.done(); }
 
     [[nodiscard]] DeviceTimes take_times() override {
         return {nanoseconds(copy_.exchange(0, std::memory_order_relaxed)),
@@ -149,7 +144,7 @@ public:
 
 private:
     using Task = std::function<void()>;
-    static constexpr std::size_t ring = 64; // a batch gives three or so
+    static constexpr std::size_t most_tasks = 64; // a batch gives three or so
 
     static std::byte* on_device(const Staging& staging) noexcept { return static_cast<std::byte*>(staging.device()); }
 
@@ -165,26 +160,10 @@ private:
     }
 
     void give(Task task) {
-        if (!thread_.joinable()) {
+        if (thread_.joinable()) {
+            tasks_.give(std::move(task));
+        } else {
             execute(task);
-            return;
-        }
-        const std::uint64_t given = given_.load(std::memory_order_relaxed);
-        wait_until([&] { return given - finished_.load(std::memory_order_acquire) < ring; });
-        tasks_[given % ring] = std::move(task);
-        given_.store(given + 1, std::memory_order_release);
-        work_.notify();
-    }
-
-    template <class Condition>
-    void wait_until(Condition condition) {
-        while (!condition()) {
-            const auto ticket = done_.prepare_wait();
-            if (condition()) {
-                done_.cancel_wait();
-            } else {
-                done_.wait(ticket);
-            }
         }
     }
 
@@ -197,33 +176,10 @@ private:
         }
     }
 
-    void work() noexcept {
-        for (std::uint64_t finished = 0;; ++finished) {
-            const auto more = [&] { return given_.load(std::memory_order_acquire) != finished; };
-            while (!more()) {
-                if (closing_.load(std::memory_order_acquire)) return;
-                const auto ticket = work_.prepare_wait();
-                if (more() || closing_.load(std::memory_order_acquire)) {
-                    work_.cancel_wait();
-                } else {
-                    work_.wait(ticket);
-                }
-            }
-            Task& task = tasks_[finished % ring];
-            execute(task);
-            task = nullptr; // frees what it captured before synchronise() returns
-            finished_.store(finished + 1, std::memory_order_release);
-            done_.notify_all();
-        }
-    }
-
     std::shared_ptr<HostDevice::Engines> engines_;
-    std::array<Task, ring> tasks_;
+    TaskRing<Task, most_tasks> tasks_;
     std::exception_ptr error_; // the worker's while work is pending, else the giver's
     std::atomic<nanoseconds::rep> copy_{0}, run_{0};
-    std::atomic<std::uint64_t> given_{0}, finished_{0};
-    std::atomic<bool> closing_{false};
-    EventCount<> work_, done_;
     std::thread thread_; // last: it uses all of the above
 };
 

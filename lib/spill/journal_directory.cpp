@@ -98,6 +98,7 @@ FileHandle JournalDirectory::open(const std::string& name, std::uint64_t& bytes)
 }
 
 int JournalDirectory::create(FileHandle& file) {
+    if (sync_error_ != 0) return sync_error_;
     if (last_ >= last_number) return EFBIG;
     constexpr int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
     const std::string name = name_of(++last_);
@@ -105,8 +106,7 @@ int JournalDirectory::create(FileHandle& file) {
         uninterrupted([&] { return files_->open(handle_.descriptor(), name.c_str(), flags, S_IRUSR | S_IWUSR); });
     if (opened < 0) return -opened;
     FileHandle made(*files_, opened);
-    if (const int error = uninterrupted([&] { return files_->sync(handle_.descriptor(), false); }); error < 0)
-        return -error;
+    if (const int error = files_->sync(handle_.descriptor(), false); error < 0) return sync_error_ = -error;
     file = std::move(made);
     return 0;
 }

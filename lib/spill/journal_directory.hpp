@@ -28,7 +28,8 @@ public:
     [[nodiscard]] std::vector<std::string> journals() const;
     /// For reading; `bytes` is its length. Throws Error(usage) if it is no plain file of the user's alone.
     [[nodiscard]] FileHandle open(const std::string& name, std::uint64_t& bytes) const;
-    /// A new, empty one, after all there are; durable under its name. Returns an errno, or 0.
+    /// A new, empty one, after all there are; durable under its name. Returns an errno, or 0; once the directory could
+    /// not be synced, always that errno.
     [[nodiscard]] int create(FileHandle& file);
     /// Throws Error(disk).
     void remove(const std::string& name);
@@ -41,6 +42,7 @@ private:
     std::shared_ptr<FileSystem> files_;
     FileHandle handle_;
     std::uint64_t last_ = 0; ///< The highest number in use.
+    int sync_error_ = 0;     ///< Of the directory, whose sync is not tried again either.
 };
 
 } // namespace spillway

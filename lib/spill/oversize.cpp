@@ -2,7 +2,7 @@
 
 #include <array>
 #include <cerrno>
-#include <limits>
+#include <optional>
 
 namespace spillway {
 
@@ -10,27 +10,18 @@ SpillResult OversizeFile::write(const SpillKey& key, std::uint64_t salt, std::ui
                                 std::span<const std::byte> stored) {
     StoredHeader header = make_stored_header(key, salt, raw, stored);
     const std::uint64_t blocks = (stored_bytes(header.stored) + block_bytes - 1) / block_bytes;
-    std::uint64_t extents = extents_.load(std::memory_order_relaxed);
-    std::uint64_t block = 0;
-    do {
-        block = extents >> 32U;
-        if (block + blocks > std::numeric_limits<std::uint32_t>::max()) return {{}, EFBIG};
-    } while (!extents_.compare_exchange_weak(extents, (block + blocks) << 32U | ((extents & 0xffffffffU) + 1),
-                                             std::memory_order_acq_rel, std::memory_order_relaxed));
+    const std::optional<std::uint32_t> block = extents_.take(blocks);
+    if (!block) return {{}, EFBIG};
 
     std::array<iovec, 2> pieces{
         iovec{&header, sizeof(header)},
         iovec{const_cast<std::byte*>(stored.data()), stored.size()}, // NOLINT: only read
     };
-    if (const int error = files_->write(SpillFiles::oversize, block * block_bytes, pieces)) {
-        give_back(static_cast<std::uint32_t>(block), header.stored);
+    if (const int error = files_->write(SpillFiles::oversize, *block * block_bytes, pieces)) {
+        give_back(*block, header.stored);
         return {{}, error};
     }
-    return {{.segment = SpillFiles::oversize,
-             .offset = static_cast<std::uint32_t>(block),
-             .length = header.stored,
-             .check = check_of(header)},
-            0};
+    return {{.segment = SpillFiles::oversize, .offset = *block, .length = header.stored, .check = check_of(header)}, 0};
 }
 
 int OversizeFile::read(const SpillPlace& place, StoredHeader& header, std::span<std::byte> stored) {
@@ -46,11 +37,7 @@ void OversizeFile::give_back(std::uint32_t block, std::uint32_t length) noexcept
     // A disk that cannot take blocks back has them written over once the addresses start anew.
     const std::uint64_t blocks = (stored_bytes(length) + block_bytes - 1) / block_bytes;
     static_cast<void>(files_->punch_hole(SpillFiles::oversize, block * block_bytes, blocks * block_bytes));
-    std::uint64_t extents = extents_.load(std::memory_order_relaxed);
-    std::uint64_t fewer = 0;
-    do {
-        fewer = (extents & 0xffffffffU) == 1 ? 0 : extents - 1;
-    } while (!extents_.compare_exchange_weak(extents, fewer, std::memory_order_acq_rel, std::memory_order_relaxed));
+    extents_.give();
 }
 
 } // namespace spillway

@@ -1,11 +1,10 @@
 // Records that are longer than a segment: extents of one file of their own, handed out one behind the other.
 #pragma once
 
+#include "spill/extents.hpp"
 #include "spill/segment.hpp"
 #include "spill/spill_disk.hpp"
 #include "spill/spill_files.hpp"
-
-#include <atomic>
 
 namespace spillway {
 
@@ -27,7 +26,7 @@ private:
     void give_back(std::uint32_t block, std::uint32_t length) noexcept;
 
     SpillFiles* files_;
-    std::atomic<std::uint64_t> extents_{0}; ///< First block never used, and in the low half the number of live records.
+    Extents<> extents_; ///< Of blocks.
 };
 
 } // namespace spillway

@@ -162,18 +162,11 @@ void RunJournal::hand_over(std::unique_ptr<JournalGroup> group) {
         std::this_thread::sleep_for(std::chrono::milliseconds(1)); // The disk is slower than the run: so is the run.
     if (broken_.load(std::memory_order_relaxed)) return;
     bytes_waiting_.fetch_add(group->bytes_.size(), std::memory_order_relaxed);
-    JournalGroup* const fresh = group.release();
-    fresh->next_ = handed_over_.load(std::memory_order_relaxed);
-    // Release: pairs with the acquire of take_handed_over(), which takes all at once, so that no group is ever met
-    // twice.
-    while (!handed_over_.compare_exchange_weak(fresh->next_, fresh, std::memory_order_release,
-                                               std::memory_order_relaxed)) {
-    }
+    handed_over_.give(*group.release());
 }
 
 void RunJournal::take_handed_over() {
-    JournalGroup* group = handed_over_.exchange(nullptr, std::memory_order_acquire);
-    while (group != nullptr) {
+    for (JournalGroup* group = handed_over_.take_all(); group != nullptr;) {
         JournalGroup* const next = group->next_;
         waiting_.emplace_back(group);
         group = next;
@@ -213,7 +206,7 @@ bool RunJournal::write() {
 bool RunJournal::commit() {
     if (waiting_.empty()) return true;
     if (!write()) return false;
-    const int synced = uninterrupted([&] { return directory_.files().sync(file_.descriptor(), true); });
+    const int synced = directory_.files().sync(file_.descriptor(), true);
     if (synced < 0) {
         distrusted_ = true;
         return failed(-synced);

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "base/atomics.hpp"
+#include "base/hand_over.hpp"
 #include "spill/finished_items.hpp"
 #include "spill/journal_directory.hpp"
 #include "spillway/journal.hpp"
@@ -110,7 +111,7 @@ private:
     std::thread thread_;
     FileHandle wake_; ///< An eventfd that ends the thread's sleep, for good.
 
-    alignas(cache_line_pair) std::atomic<JournalGroup*> handed_over_{nullptr}; ///< Newest first.
+    HandOver<JournalGroup, &JournalGroup::next_> handed_over_;
     std::atomic<std::uint64_t> bytes_waiting_{0};
     std::atomic<bool> broken_{false};
     std::atomic<std::uint64_t> records_{0}, bytes_{0}, commits_{0}, failed_commits_{0};

@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 
 namespace spillway {
@@ -53,8 +54,28 @@ static_assert(sizeof(StoredHeader) == 48);
     return static_cast<std::uint32_t>(header.hash);
 }
 
-/// Why a record is not what its place says, or nullptr if it is. Only then its raw length may be believed.
+/// Why the first 4 KiB are not those of the segment that is described, or nullptr if they are.
+[[nodiscard]] const char* segment_fault(std::span<const std::byte, segment_header_bytes> begin,
+                                        const SegmentHeader& expected) noexcept;
+
+/// Where a place's record begins in its segment; nothing if a segment of so many bytes has no such place.
+[[nodiscard]] constexpr std::optional<std::uint64_t> record_begin(const SpillPlace& place,
+                                                                  std::uint64_t segment_bytes) noexcept {
+    const std::uint64_t begin = std::uint64_t{place.offset} * stored_alignment;
+    const bool inside =
+        begin >= segment_header_bytes && begin <= segment_bytes && stored_bytes(place.length) <= segment_bytes - begin;
+    return inside ? std::optional(begin) : std::nullopt;
+}
+
+/// Bytes behind a record's stored ones.
+[[nodiscard]] constexpr std::size_t padding_bytes(std::uint32_t length) noexcept {
+    return static_cast<std::size_t>(stored_bytes(length) - sizeof(StoredHeader) - length);
+}
+
+/// Why a record is not what its place says, or nullptr if it is. Only then its raw length may be believed, which is no
+/// more than its stored bytes can have been compressed from.
 [[nodiscard]] const char* stored_fault(const StoredHeader& header, const SpillPlace& place, std::uint64_t salt,
-                                       std::span<const std::byte> stored) noexcept;
+                                       std::span<const std::byte> stored,
+                                       std::span<const std::byte> padding = {}) noexcept;
 
 } // namespace spillway

@@ -1,10 +1,9 @@
 #include "spill/spill_disk.hpp"
 
-#include "base/chunked_array.hpp"
-#include "base/index_stack.hpp"
 #include "spill/flush_gate.hpp"
 #include "spill/oversize.hpp"
 #include "spill/segment.hpp"
+#include "spill/segment_table.hpp"
 #include "spill/spill_files.hpp"
 #include "spillway/error.hpp"
 
@@ -13,6 +12,7 @@
 #include <chrono>
 #include <cstring>
 #include <limits>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -23,25 +23,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint32_t none = IndexStack<>::none;
+constexpr std::uint32_t none = SegmentTable<>::none;
 
 /// Records up to this are gathered in the seat's buffer; a larger one is worth a system call of its own and saves a
 /// copy.
 constexpr std::uint64_t largest_gathered = 65536;
 
-/// LZ4 makes nothing smaller than this part of it.
-constexpr std::uint32_t most_shrinking = 255;
-
-/// A segment as the store knows it. What is not atomic belongs to the seat that has it open, then to whoever releases
-/// its last record.
-struct Segment {
-    std::atomic<std::uint32_t> references{0}; ///< Records not released; plus one while a seat has it open.
-    std::atomic<std::uint32_t> next{0};       ///< Link of the free list.
-    std::atomic<std::uint32_t> seat{0};       ///< Whose buffer holds what is not in the file yet.
-    std::atomic<std::uint64_t> in_file{0};    ///< Bytes that are in the file; beyond them: in the seat's buffer.
-    std::atomic<std::uint64_t> salt{0};
-    std::uint64_t allocated = 0; ///< Bytes that it holds of the disk.
-};
+/// Of a segment that is written again, a tail below this part of it keeps its blocks unused.
+constexpr std::uint64_t worth_punching = 64;
 
 struct WrittenRange {
     std::uint32_t segment = none;
@@ -69,6 +58,7 @@ struct SpillDisk::State {
         : shape(wanted), files(directory, options.allow_tmpfs, wanted.bytes, std::move(file_system)), oversize(files),
           seats(seat_count), compression(wanted.compression) {
         disk_limit = options.disk_limit != 0 ? options.disk_limit : files.free_bytes() / 10 * 9;
+        most_kept = std::min(shape.kept, disk_limit / 8);
         std::random_device random;
         for (std::uint64_t* word : {&run[0], &run[1], &next_salt_seed})
             *word = std::uint64_t{random()} << 32U | random();
@@ -77,51 +67,67 @@ struct SpillDisk::State {
     const SegmentShape shape;
     SpillFiles files;
     OversizeFile oversize;
-    ChunkedArray<Segment, 1024, 1024> segments; // 64 TiB
-    std::atomic<std::uint32_t> segment_count{0};
-    IndexStack<> free_segments;
+    SegmentTable<> segments; // 64 TiB
     std::vector<Seat> seats;
 
     std::array<std::uint64_t, 2> run{};
     std::uint64_t next_salt_seed = 0;
     std::atomic<std::uint64_t> uses{0}; ///< Segments opened, each use counted.
 
-    std::uint64_t disk_limit = 0;
+    std::uint64_t disk_limit = 0, most_kept = 0;
     std::atomic<std::uint64_t> on_disk{0};
+    /// Of these, in drained segments, and in open ones beyond what has been written to them since.
+    std::atomic<std::uint64_t> kept{0};
     std::atomic<std::uint64_t> buffered{0};
-    std::atomic<std::uint64_t> segments_reused{0};
     std::atomic<int> last_error{0};
     Compression compression;
 
-    [[nodiscard]] auto links() noexcept {
-        return [this](std::uint32_t index) -> std::atomic<std::uint32_t>& { return segments[index].next; };
+    /// Within the limit; else what drained segments keep goes first.
+    [[nodiscard]] bool fits(std::uint64_t more) noexcept {
+        if (more == 0) return true;
+        const auto within = [&] {
+            const std::uint64_t held = on_disk.load(std::memory_order_relaxed);
+            return held <= disk_limit && more <= disk_limit - held;
+        };
+        while (!within()) {
+            if (!give_back_kept()) return false;
+        }
+        return true;
     }
 
-    [[nodiscard]] bool fits(std::uint64_t more) const noexcept {
-        const std::uint64_t held = on_disk.load(std::memory_order_relaxed);
-        return held <= disk_limit && more <= disk_limit - held;
+    void give_back(std::uint32_t index) noexcept {
+        // A disk that cannot take blocks back keeps them for the next use, which comes before any new segment's.
+        static_cast<void>(files.punch_hole(index, 0, shape.bytes));
+        on_disk.fetch_sub(std::exchange(segments[index].allocated, 0), std::memory_order_relaxed);
+    }
+
+    /// One segment's blocks. False: none keeps any.
+    bool give_back_kept() noexcept {
+        const std::uint32_t index = segments.take_kept();
+        if (index == none) return false;
+        kept.fetch_sub(segments[index].allocated, std::memory_order_relaxed);
+        give_back(index);
+        segments.give(index);
+        return true;
+    }
+
+    /// `write()`, until it does not find the disk full, or no drained segment is left whose blocks could make room.
+    template <class Write>
+    int write_where_room(const Write& write) {
+        for (;;) {
+            const int error = write();
+            if ((error != ENOSPC && error != EDQUOT) || !give_back_kept()) return error;
+        }
     }
 
     /// Gives an empty segment to the seat, its header first in the buffer.
     int open_segment(unsigned seat_index) {
         Seat& seat = seats[seat_index];
-        std::uint32_t index = free_segments.pop(links());
-        if (index == none) {
-            index = segment_count.load(std::memory_order_relaxed);
-            do {
-                if (index == segments.max_size) return EFBIG;
-            } while (!segment_count.compare_exchange_weak(index, index + 1, std::memory_order_relaxed));
-            segments.make(index);
-        } else {
-            segments_reused.fetch_add(1, std::memory_order_relaxed);
-        }
-        Segment& segment = segments[index];
+        const std::uint32_t index = segments.open(seat_index);
+        if (index == none) return EFBIG;
         // Distinct for each use, so that what an earlier use left behind never matches.
         const std::uint64_t salt = next_salt_seed + uses.fetch_add(1, std::memory_order_relaxed);
-        segment.salt.store(salt, std::memory_order_relaxed);
-        segment.seat.store(seat_index, std::memory_order_relaxed);
-        segment.in_file.store(0, std::memory_order_relaxed);
-        segment.references.store(1, std::memory_order_relaxed);
+        segments[index].salt.store(salt, std::memory_order_relaxed);
         const SegmentHeader header = make_segment_header(run, salt, index, shape.bytes);
         seat.buffer.assign(segment_header_bytes, std::byte{0});
         std::memcpy(seat.buffer.data(), &header, sizeof(header));
@@ -134,27 +140,36 @@ struct SpillDisk::State {
     /// Writes the buffer, and a record behind it that is not in it. On failure nothing has changed: the buffer stays.
     int flush(Seat& seat, const StoredHeader* header = nullptr, std::span<const std::byte> payload = {}) {
         static constexpr std::array<std::byte, stored_alignment> zeros{};
-        Segment& segment = segments[seat.segment];
+        Segment<>& segment = segments[seat.segment];
         const std::uint64_t from = segment.in_file.load(std::memory_order_relaxed);
         const std::uint64_t direct = header != nullptr ? stored_bytes(header->stored) : 0;
         const std::size_t padding = header != nullptr ? direct - sizeof(StoredHeader) - payload.size() : 0;
         const auto piece = [](const void* bytes, std::size_t length) {
             return iovec{const_cast<void*>(bytes), length}; // NOLINT(cppcoreguidelines-pro-type-const-cast): only read
         };
-        std::array<iovec, 4> pieces{piece(seat.buffer.data(), seat.buffer.size()), iovec{}, iovec{}, iovec{}};
-        if (header != nullptr) {
-            pieces[1] = piece(header, sizeof(*header));
-            pieces[2] = piece(payload.data(), payload.size());
-            pieces[3] = piece(zeros.data(), padding);
-        }
         if (seat.buffer.empty() && header == nullptr) return 0;
         const auto start = Clock::now();
-        if (const int error = files.write(seat.segment, from, pieces)) return error;
+        const int error = write_where_room([&] {
+            std::array<iovec, 4> pieces{piece(seat.buffer.data(), seat.buffer.size()), iovec{}, iovec{}, iovec{}};
+            if (header != nullptr) {
+                pieces[1] = piece(header, sizeof(*header));
+                pieces[2] = piece(payload.data(), payload.size());
+                pieces[3] = piece(zeros.data(), padding);
+            }
+            return files.write(seat.segment, from, pieces);
+        });
+        const std::uint64_t had = segment.allocated;
+        if (error != 0) {
+            // What was written of it is counted nowhere.
+            punch_tail(seat.segment, std::max(from, had));
+            return error;
+        }
 
         const std::uint64_t to = seat.end + direct;
         seat.end = to;
-        if (to > segment.allocated) {
-            on_disk.fetch_add(to - segment.allocated, std::memory_order_relaxed);
+        kept.fetch_sub(std::min(to, had) - std::min(from, had), std::memory_order_relaxed);
+        if (to > had) {
+            on_disk.fetch_add(to - had, std::memory_order_relaxed);
             segment.allocated = to;
         }
         seat.gate.flushed(segment.in_file, to);
@@ -183,31 +198,48 @@ struct SpillDisk::State {
     int close_segment(Seat& seat) {
         if (const int error = flush(seat)) return error;
         send_to_disk(seat);
+        Segment<>& segment = segments[seat.segment];
+        if (segment.allocated > seat.end) { // an earlier use was longer
+            const std::uint64_t tail = segment.allocated - seat.end;
+            kept.fetch_sub(tail, std::memory_order_relaxed);
+            if (tail >= shape.bytes / worth_punching) {
+                punch_tail(seat.segment, seat.end);
+                on_disk.fetch_sub(tail, std::memory_order_relaxed);
+                segment.allocated = seat.end;
+            }
+        }
         drop(std::exchange(seat.segment, none));
         return 0;
     }
 
+    /// Gives back the blocks of a segment that lie behind `end`.
+    void punch_tail(std::uint32_t index, std::uint64_t end) noexcept {
+        const std::uint64_t first = (end + segment_header_bytes - 1) / segment_header_bytes * segment_header_bytes;
+        if (first < shape.bytes) static_cast<void>(files.punch_hole(index, first, shape.bytes - first));
+    }
+
     void drop(std::uint32_t index) noexcept {
-        // Acquire and release: who drops the last reference sees the ends of all reads and writes before.
-        if (segments[index].references.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-        Segment& segment = segments[index];
-        // A disk that cannot take blocks back keeps them for the next use, which comes before any new segment's.
-        static_cast<void>(files.punch_hole(index, 0, shape.bytes));
-        on_disk.fetch_sub(std::exchange(segment.allocated, 0), std::memory_order_relaxed);
-        free_segments.push(index, links());
+        segments.drop(index, [&](std::uint32_t drained) {
+            const std::uint64_t bytes = segments[drained].allocated;
+            if (kept.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most_kept) return true;
+            kept.fetch_sub(bytes, std::memory_order_relaxed);
+            give_back(drained);
+            return false;
+        });
     }
 
     SpillResult append(unsigned seat_index, const SpillKey& key, std::uint32_t raw, std::span<const std::byte> stored) {
         Seat& seat = seats[seat_index];
         const std::uint64_t bytes = stored_bytes(static_cast<std::uint32_t>(stored.size()));
-        if (!fits(bytes + seat.buffer.size())) return {{}, ENOSPC};
         if (seat.segment != none && bytes > shape.bytes - seat.end) {
             if (const int error = close_segment(seat)) return {{}, error};
         }
         if (seat.segment == none) {
             if (const int error = open_segment(seat_index)) return {{}, error};
         }
-        Segment& segment = segments[seat.segment];
+        const Segment<>& segment = segments[seat.segment];
+        const std::uint64_t needed = seat.end + bytes; // the buffer's are among them
+        if (!fits(needed - std::min(needed, segment.allocated))) return {{}, ENOSPC};
         const StoredHeader header = make_stored_header(key, segment.salt.load(std::memory_order_relaxed), raw, stored);
         const std::uint64_t offset = seat.end;
         if (bytes > largest_gathered) {
@@ -227,7 +259,7 @@ struct SpillDisk::State {
             if (!stored.empty()) std::memcpy(&seat.buffer[at + sizeof(header)], stored.data(), stored.size());
             seat.end += bytes;
         }
-        segment.references.fetch_add(1, std::memory_order_relaxed); // The seat's own keeps the segment meanwhile.
+        segments.hold(seat.segment);
         return {{.segment = seat.segment,
                  .offset = static_cast<std::uint32_t>(offset / stored_alignment),
                  .length = header.stored,
@@ -236,7 +268,7 @@ struct SpillDisk::State {
     }
 
     /// Takes the record from the buffer of the seat that has it open; false: it is in the file.
-    bool read_gathered(const Segment& segment, const SpillPlace& place, StoredHeader& header, std::byte* payload) {
+    bool read_gathered(const Segment<>& segment, const SpillPlace& place, StoredHeader& header, std::byte* payload) {
         const std::uint64_t offset = std::uint64_t{place.offset} * stored_alignment;
         if (offset < segment.in_file.load(std::memory_order_relaxed)) return false;
         Seat& seat = seats[segment.seat.load(std::memory_order_relaxed)];
@@ -247,6 +279,22 @@ struct SpillDisk::State {
         if (place.length != 0) std::memcpy(payload, record + sizeof(header), place.length);
         seat.gate.leave();
         return true;
+    }
+
+    /// Reads a record that is in the file, and before the first of a segment its header.
+    int read_from_file(const SpillPlace& place, std::uint64_t offset, std::span<iovec> pieces) {
+        Segment<>& segment = segments[place.segment];
+        // Relaxed: two may check it, to the same end.
+        if (!segment.header_checked.load(std::memory_order_relaxed)) {
+            std::array<std::byte, segment_header_bytes> begin;
+            iovec piece{begin.data(), begin.size()};
+            if (const int error = files.read(place.segment, 0, std::span(&piece, 1))) return error;
+            const std::uint64_t salt = segment.salt.load(std::memory_order_relaxed);
+            if (const char* fault = segment_fault(begin, make_segment_header(run, salt, place.segment, shape.bytes)))
+                throw_read_error(place, fault);
+            segment.header_checked.store(true, std::memory_order_relaxed);
+        }
+        return files.read(place.segment, offset, pieces);
     }
 
     [[noreturn]] void throw_read_error(const SpillPlace& place, const std::string& detail) const {
@@ -281,7 +329,10 @@ SpillResult SpillDisk::write(unsigned seat, const SpillKey& key, std::span<const
     } else if (!state.fits(bytes)) {
         result.error = ENOSPC;
     } else {
-        result = state.oversize.write(key, state.next_salt_seed, raw, stored);
+        result.error = state.write_where_room([&] {
+            result = state.oversize.write(key, state.next_salt_seed, raw, stored);
+            return result.error;
+        });
         if (result) state.on_disk.fetch_add(bytes, std::memory_order_relaxed);
     }
     if (!result) state.last_error.store(result.error, std::memory_order_relaxed);
@@ -291,33 +342,32 @@ SpillResult SpillDisk::write(unsigned seat, const SpillKey& key, std::span<const
 void SpillDisk::read(const SpillPlace& place, std::vector<std::byte>& out) {
     State& state = *state_;
     const bool oversize = place.segment == SpillFiles::oversize;
-    const std::uint64_t offset = std::uint64_t{place.offset} * stored_alignment;
-    if (!oversize && (place.segment >= state.segment_count.load(std::memory_order_acquire) ||
-                      offset < segment_header_bytes || offset + stored_bytes(place.length) > state.shape.bytes)) {
+    const auto offset = oversize ? std::optional<std::uint64_t>(0) : record_begin(place, state.shape.bytes);
+    if (!offset || (!oversize && place.segment >= state.segments.size()))
         state.throw_read_error(place, "there is no such place");
-    }
     out.resize(place.length);
     StoredHeader header;
+    std::array<std::byte, stored_alignment> zeros{};
+    const std::span padding = std::span(zeros).first(padding_bytes(place.length));
     std::uint64_t salt = state.next_salt_seed;
     int error = 0;
     const auto start = Clock::now();
     if (oversize) {
         error = state.oversize.read(place, header, out);
     } else {
-        const Segment& segment = state.segments[place.segment];
+        const Segment<>& segment = state.segments[place.segment];
         salt = segment.salt.load(std::memory_order_relaxed);
         if (!state.read_gathered(segment, place, header, out.data())) {
-            std::array<iovec, 2> pieces{iovec{&header, sizeof(header)}, iovec{out.data(), out.size()}};
-            error = state.files.read(place.segment, offset, pieces);
+            std::array<iovec, 3> pieces{iovec{&header, sizeof(header)}, iovec{out.data(), out.size()},
+                                        iovec{padding.data(), padding.size()}};
+            error = state.read_from_file(place, *offset, pieces);
             state.compression.read(place.length, Clock::now() - start);
         }
     }
     if (error == ENODATA) state.throw_read_error(place, "the file ends before the record does");
     if (error != 0) state.throw_read_error(place, system_error(error, "", "").detail());
-    if (const char* fault = stored_fault(header, place, salt, out)) state.throw_read_error(place, fault);
+    if (const char* fault = stored_fault(header, place, salt, out, padding)) state.throw_read_error(place, fault);
     if (header.raw == header.stored) return;
-    // What we wrote ourselves; still, no length is believed that its bytes could not have.
-    if (header.raw / most_shrinking > header.stored) state.throw_read_error(place, "its length cannot be right");
     const auto read = Clock::now();
     std::vector<std::byte> raw(header.raw);
     if (!decompress(out, raw)) state.throw_read_error(place, "the record does not decompress");
@@ -338,8 +388,10 @@ void SpillDisk::release(const SpillPlace& place) noexcept {
 void SpillDisk::add_to(SpillStatistics& all) const noexcept {
     const State& state = *state_;
     all.bytes_on_disk += state.on_disk.load(std::memory_order_relaxed);
-    all.segments += state.segment_count.load(std::memory_order_relaxed);
-    all.segments_reused += state.segments_reused.load(std::memory_order_relaxed);
+    const std::uint64_t segments = state.segments.size();
+    all.segments += segments;
+    // One that is being opened may be counted as a segment and not yet as a use.
+    all.segments_reused += std::max(state.uses.load(std::memory_order_relaxed), segments) - segments;
     if (const int error = state.last_error.load(std::memory_order_relaxed)) all.last_error = error;
 }
 

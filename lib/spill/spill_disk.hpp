@@ -38,6 +38,9 @@ struct SegmentShape {
     /// many that it stops the writers for them.
     std::uint64_t writeback = std::uint64_t{8} << 20U;
     std::uint64_t buffer = std::uint64_t{1} << 20U; ///< Of a seat, for small records; at least 72 KiB.
+    /// Drained segments keep their blocks for the next use up to so many bytes in all, and to an eighth of the disk limit:
+    /// giving a segment back takes as long as reading it where the disk is told of what is free.
+    std::uint64_t kept = std::uint64_t{1} << 30U;
     Compression::Choice compression = Compression::Choice::measured;
 };
 

@@ -14,6 +14,7 @@
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 namespace spillway {
 namespace {
@@ -52,12 +53,12 @@ std::uint64_t largest_file() noexcept {
 SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint64_t segment_bytes,
                        std::shared_ptr<FileSystem> files)
     : directory_(directory), files_(std::move(files)), segment_bytes_(segment_bytes), largest_file_(largest_file()) {
-    for (auto& descriptor : descriptors_) descriptor.store(-1, std::memory_order_relaxed);
     if (directory.empty()) throw Error(ErrorCode::usage, opening, "", "no directory was named");
     const int opened =
         uninterrupted([&] { return files_->open(AT_FDCWD, directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0); });
     handle_ = FileHandle(*files_, opened);
     if (handle_.descriptor() < 0) throw_open_error(-handle_.descriptor(), directory_);
+    check_owner();
 
     struct statfs disk {};
     if (const int error = uninterrupted([&] { return files_->statistics(handle_.descriptor(), disk); }); error < 0) {
@@ -71,6 +72,19 @@ SpillFiles::SpillFiles(const std::string& directory, bool allow_tmpfs, std::uint
                       .value_or(std::numeric_limits<std::uint64_t>::max());
     sweep();
     if (const int file = descriptor(0); file < 0) throw_open_error(-file, directory_);
+}
+
+/// Where all may write and anybody may rename or remove what others made, a file could be changed for another before it
+/// has lost its name. A directory of our own is ours to judge.
+void SpillFiles::check_owner() {
+    struct stat status {};
+    if (const int error = uninterrupted([&] { return files_->status(handle_.descriptor(), status); }); error < 0)
+        throw system_error(-error, opening, directory_, ErrorCode::disk);
+    const bool open_to_all = (status.st_mode & S_IWOTH) != 0 && (status.st_mode & S_ISVTX) == 0;
+    if (open_to_all && status.st_uid != ::geteuid()) {
+        throw Error(ErrorCode::usage, opening, directory_,
+                    "all may write in it, and remove what others made: chmod +t, or name another");
+    }
 }
 
 /// Removes the names that a kill left between the making of a file and its unlinking. One that is just being made by
@@ -88,18 +102,16 @@ void SpillFiles::sweep() noexcept {
 
 SpillFiles::~SpillFiles() {
     for (auto& descriptor : descriptors_) {
-        const int file = descriptor.load(std::memory_order_relaxed);
-        if (file >= 0) files_->close(file);
+        if (const int file = descriptor.get(); file >= 0) files_->close(file);
     }
 }
 
 int SpillFiles::open_nameless() {
-    for (;;) {
-        const int file = files_->open(handle_.descriptor(), ".", O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, only_owner);
-        // What filesystems and kernels without nameless files answer.
-        if (file == -EOPNOTSUPP || file == -EISDIR || file == -EINVAL || file == -ENOENT) return open_then_unlink();
-        if (file != -EINTR) return file;
-    }
+    constexpr int flags = O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC;
+    const int file = uninterrupted([&] { return files_->open(handle_.descriptor(), ".", flags, only_owner); });
+    // What filesystems and kernels without nameless files answer.
+    if (file == -EOPNOTSUPP || file == -EISDIR || file == -EINVAL || file == -ENOENT) return open_then_unlink();
+    return file;
 }
 
 int SpillFiles::open_then_unlink() {
@@ -110,8 +122,9 @@ int SpillFiles::open_then_unlink() {
         std::array<char, 64> name{};
         std::snprintf(name.data(), name.size(), // NOLINT(cppcoreguidelines-pro-type-vararg)
                       "%s%016llx", name_prefix.data(), static_cast<unsigned long long>(random));
-        const int file = files_->open(handle_.descriptor(), name.data(), file_flags | O_CREAT | O_EXCL, only_owner);
-        if (file == -EEXIST || file == -EINTR) continue;
+        const int file = uninterrupted(
+            [&] { return files_->open(handle_.descriptor(), name.data(), file_flags | O_CREAT | O_EXCL, only_owner); });
+        if (file == -EEXIST) continue;
         if (file < 0) return file;
         const int error = uninterrupted([&] { return files_->unlink(handle_.descriptor(), name.data()); });
         if (error < 0 && error != -ENOENT) {
@@ -124,17 +137,12 @@ int SpillFiles::open_then_unlink() {
 }
 
 int SpillFiles::descriptor(std::uint32_t file) {
-    std::atomic<int>& kept = descriptors_[file];
-    const int open = kept.load(std::memory_order_acquire);
-    if (open >= 0) return open;
+    if (const int open = descriptors_[file].get(); open >= 0) return open;
     const int fresh = open_nameless();
     if (fresh < 0) return fresh;
-    int expected = -1;
-    if (kept.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel, std::memory_order_acquire)) {
-        return fresh;
-    }
-    files_->close(fresh); // Another thread was first.
-    return expected;
+    const int first = descriptors_[file].set(fresh);
+    if (first != fresh) files_->close(fresh); // Another thread was faster.
+    return first;
 }
 
 SpillFiles::Range SpillFiles::locate(std::uint32_t segment, std::uint64_t offset, std::uint64_t length) {

@@ -9,9 +9,9 @@
 #pragma once
 
 #include "base/file.hpp"
+#include "base/set_once.hpp"
 
 #include <array>
-#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -52,6 +52,7 @@ private:
         std::uint64_t offset;
     };
 
+    void check_owner();
     void sweep() noexcept;
     [[nodiscard]] int open_nameless();
     [[nodiscard]] int open_then_unlink();
@@ -63,7 +64,7 @@ private:
     std::string directory_;
     std::shared_ptr<FileSystem> files_;
     FileHandle handle_; ///< Of the directory.
-    std::array<std::atomic<int>, striped_files + 1> descriptors_;
+    std::array<SetOnce<int, -1>, striped_files + 1> descriptors_;
     std::uint64_t segment_bytes_;
     std::uint64_t free_bytes_ = 0;
     std::uint64_t largest_file_ = 0; ///< RLIMIT_FSIZE: writing beyond it would kill the process by a signal.

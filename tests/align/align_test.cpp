@@ -8,34 +8,6 @@
 namespace spillway {
 namespace {
 
-/// The score of an alignment, from its CIGAR and the bases alone.
-std::int64_t score_again(const Alignment& a, std::string_view query, std::string_view target, const Scores& scores) {
-    std::int64_t score = 0;
-    auto i = static_cast<std::size_t>(a.query_begin), j = static_cast<std::size_t>(a.target_begin);
-    std::uint32_t before = 15;
-    for (const CigarElement element : a.cigar) {
-        const std::uint32_t length = element >> 4, operation = element & 15;
-        REQUIRE(length > 0);
-        REQUIRE(operation < 3);
-        REQUIRE(operation != before);
-        before = operation;
-        if (operation == 0) {
-            for (std::uint32_t k = 0; k < length; ++k, ++i, ++j) {
-                const int x = std::toupper(query.at(i)), y = std::toupper(target.at(j));
-                const bool known = std::string_view("ACGT").find(static_cast<char>(x)) != std::string_view::npos &&
-                                   std::string_view("ACGT").find(static_cast<char>(y)) != std::string_view::npos;
-                score += !known ? scores.unknown : x == y ? scores.match : scores.mismatch;
-            }
-        } else {
-            score -= scores.gap_open + std::int64_t{scores.gap_extend} * (length - 1);
-            (operation == 1 ? i : j) += length;
-        }
-    }
-    REQUIRE(i == static_cast<std::size_t>(a.query_end));
-    REQUIRE(j == static_cast<std::size_t>(a.target_end));
-    return score;
-}
-
 std::string mutated(Pairs& random, std::string read, std::size_t mismatches) {
     for (std::size_t k = 0; k < mismatches; ++k) {
         char& base = read[random.under(read.size())];
@@ -49,9 +21,7 @@ void check_batch(const std::vector<std::string>& reads, const std::string& targe
     std::vector<Alignment> out(queries.size());
     align(queries, target, scores, span, out);
     for (std::size_t i = 0; i < reads.size(); ++i) {
-        INFO("query " << reads[i] << "\ntarget " << target << "\n"
-                      << scores.match << "/" << scores.mismatch << "/" << scores.unknown << "/" << scores.gap_open
-                      << "/" << scores.gap_extend << (span == Span::local ? " local" : " query"));
+        INFO("query " << reads[i] << "\ntarget " << target << "\n" << describe(scores, span));
         REQUIRE(describe(out[i]) == describe(align_scalar(queries[i], target, scores, span)));
         REQUIRE(score_again(out[i], queries[i], target, scores) == out[i].score);
     }
@@ -61,7 +31,7 @@ TEST_CASE("a batch gives the oracle's alignments of pairs of every awkward kind"
     Pairs random(1);
     for (int round = 0; round < 2500; ++round) {
         const Pair pair = random.next(round % 10 == 0 ? 300 : 120);
-        check_batch({pair.query}, pair.target, random.scores(), random.under(2) == 0 ? Span::local : Span::query);
+        check_batch({pair.query}, pair.target, random.any_scores(), random.under(2) == 0 ? Span::local : Span::query);
     }
 }
 
@@ -186,8 +156,11 @@ TEST_CASE("scores and lengths out of range are refused with what to do") {
     CHECK(refuses({.match = -1}));
     CHECK(refuses({.mismatch = 1}));
     CHECK(refuses({.unknown = 1}));
-    CHECK(refuses({.gap_extend = 0}));
-    CHECK(refuses({.gap_open = 1, .gap_extend = 2}));
+    CHECK(refuses({.gap_open = -1}));
+    CHECK(refuses({.gap_extend = -1}));
+    CHECK(refuses({.gap_extend = 1 << 28}));
+    CHECK_FALSE(refuses({.gap_extend = 0}));
+    CHECK_FALSE(refuses({.gap_open = 1, .gap_extend = 2}));
     CHECK(refuses({.match = 1 << 28}));
     CHECK(refuses({.mismatch = std::numeric_limits<int>::min()}));
     CHECK_FALSE(refuses({.match = 1 << 25}));
@@ -204,6 +177,48 @@ TEST_CASE("scores and lengths out of range are refused with what to do") {
     const std::vector<std::string_view> queries{"A", "C"};
     CHECK_THROWS_AS(align(queries, "ACGT", {}, Span::local, out), Error);
     CHECK_NOTHROW(align({}, "ACGT", {}, Span::local, {}));
+}
+
+TEST_CASE("more pairs than can be numbered are refused before any is looked at") {
+    const SequencePair pair{"A", "C"};
+    const std::string_view query = "A";
+    Alignment alignment;
+    AlignmentEnd end;
+    constexpr std::size_t many = std::size_t{1} << 32; // none of them there but the first
+    const auto message = [](const auto& call) -> std::string {
+        try {
+            call();
+        } catch (const Error& error) {
+            return error.code() == ErrorCode::usage ? error.what() : "";
+        }
+        return "nothing refused";
+    };
+    const std::string too_many = "4294967296 pairs; at most 2^32 - 1 are possible, so give them in parts";
+    CHECK_THAT(message([&] { align({&pair, many}, {}, Span::local, {&alignment, many}); }), Catch::Contains(too_many));
+    CHECK_THAT(message([&] {
+                   align({&query, many}, "C", {}, Span::local, {&alignment, many});
+               }),
+               Catch::Contains(too_many));
+    CHECK_THAT(message([&] { score({&pair, many}, {}, Span::local, {&end, many}); }), Catch::Contains(too_many));
+    const std::string no_room = "1 pairs but room for 2 results; give one for each pair";
+    CHECK_THAT(message([&] { align({&pair, 1}, {}, Span::local, {&alignment, 2}); }), Catch::Contains(no_room));
+    CHECK_THAT(message([&] { align({&query, 1}, "C", {}, Span::local, {&alignment, 2}); }), Catch::Contains(no_room));
+    CHECK_THAT(message([&] { score({&pair, 1}, {}, Span::local, {&end, 2}); }), Catch::Contains(no_room));
+}
+
+TEST_CASE("where opening a gap costs no more than extending it, its cost of extension makes no difference") {
+    Pairs random(8);
+    for (int round = 0; round < 300; ++round) {
+        const Pair pair = random.next(60);
+        Scores scores = random.scores();
+        scores.gap_extend = scores.gap_open;
+        const Span span = random.under(2) == 0 ? Span::local : Span::query;
+        const std::string expected = describe(align_scalar(pair.query, pair.target, scores, span));
+        scores.gap_extend += static_cast<int>(1 + random.under(1000));
+        INFO(pair.query << "\n" << pair.target << "\n" << describe(scores, span));
+        REQUIRE(describe(align_scalar(pair.query, pair.target, scores, span)) == expected);
+        REQUIRE(describe(align(pair.query, pair.target, scores, span)) == expected);
+    }
 }
 
 TEST_CASE("a CIGAR is written as length and letter") {

@@ -32,6 +32,30 @@ TEST_CASE("a loss of 24 leaves room for three inserted or nine deleted bases") {
     CHECK(freedom.deleted == 9);  // 8 + 8 * 2
 }
 
+TEST_CASE("a loss of 40 bounds the diagonals: ten bases clipped, or five inserted") {
+    const Band local = Certificate({}, Span::local, 100, 0).diagonals(360, 120);
+    CHECK(local.low == -10); // ten bases of the query left out lose their matches
+    CHECK(local.high == 30);
+    const Band whole = Certificate({}, Span::query, 100, 0).diagonals(360, 120);
+    CHECK(whole.low == -5); // and if inserted 8 + 4 * 2 as well
+    CHECK(whole.high == 25);
+    const Band perfect = Certificate({}, Span::query, 100, 0).diagonals(400, 120);
+    CHECK(perfect.low == 0);
+    CHECK(perfect.high == 20);
+}
+
+TEST_CASE("scores of which nothing is proven leave every alignment free") {
+    for (const Scores& scores : {Scores{.gap_extend = 0}, Scores{.gap_open = 1, .gap_extend = 2}}) {
+        CHECK_FALSE(certifiable(scores));
+        const Freedom freedom = Certificate(scores, Span::query, 100, 0).freedom(400);
+        CHECK(freedom.gaps);
+        CHECK(freedom.longest_run == 0);
+        CHECK(freedom.inserted == 100);
+        CHECK(freedom.deleted >= 16384);
+    }
+    CHECK(certifiable({.gap_open = 2, .gap_extend = 2}));
+}
+
 TEST_CASE("the oracle's alignment is never freer than its own score allows") {
     Pairs random(30);
     for (int round = 0; round < 1500; ++round) {
@@ -48,9 +72,11 @@ TEST_CASE("the oracle's alignment is never freer than its own score allows") {
         INFO(pair.query << "\n" << pair.target << "\n" << describe(oracle));
         REQUIRE(oracle.score <= certificate.perfect());
         const Freedom freedom = certificate.freedom(oracle.score);
+        const Band diagonals = certificate.diagonals(oracle.score, target.size());
         std::ptrdiff_t deleted = 0, inserted = 0, longest = 0, run = 0;
         std::ptrdiff_t i = oracle.query_begin, j = oracle.target_begin;
         for (const CigarElement element : oracle.cigar) {
+            REQUIRE((j - i >= diagonals.low && j - i <= diagonals.high));
             const auto length = static_cast<std::ptrdiff_t>(element >> 4);
             run = 0;
             if ((element & 15) == 1) inserted += length, i += length;
@@ -60,6 +86,7 @@ TEST_CASE("the oracle's alignment is never freer than its own score allows") {
                 longest = std::max(longest, run);
             }
         }
+        REQUIRE((j - i >= diagonals.low && j - i <= diagonals.high));
         REQUIRE(deleted <= freedom.deleted);
         REQUIRE(inserted <= freedom.inserted);
         REQUIRE((freedom.gaps || oracle.cigar.size() == 1));

@@ -74,6 +74,17 @@ public:
         return pair;
     }
 
+    /// Also some of which nothing can be proven, or whose gaps are reopened.
+    Scores any_scores() {
+        static constexpr std::array<Scores, 6> known{{{4, -6, -6, 8, 0},
+                                                      {4, -6, -6, 1, 3},
+                                                      {1, 0, 0, 0, 0},
+                                                      {2, -3, -1, 0, 5},
+                                                      {1, -1, 0, 1, 0},
+                                                      {3, -2, -2, 1, 40}}};
+        return under(6) == 0 ? known[under(known.size())] : scores();
+    }
+
     Scores scores() {
         static constexpr std::array<Scores, 9> known{{{4, -6, -6, 8, 2},
                                                       {1, -4, -1, 6, 1},

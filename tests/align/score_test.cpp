@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "align/isa.hpp"
+#include "align/lanes.hpp"
 #include "align/score_pass.hpp"
 #include "forms.hpp"
 #include "pairs.hpp"
@@ -30,25 +31,41 @@ std::string describe(const AlignmentEnd& end) {
     return std::to_string(end.score) + " q" + std::to_string(end.query_end) + " t" + std::to_string(end.target_end);
 }
 
+template <class Result>
+void check_equal(const std::vector<Result>& found, const std::vector<Result>& expected,
+                 const std::vector<SequencePair>& pairs, const std::string& form) {
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        if (found[i] == expected[i]) continue;
+        INFO(form << ", pair " << i << " of " << pairs.size() << "\n" << pairs[i].query << "\n" << pairs[i].target);
+        REQUIRE(describe(found[i]) == describe(expected[i]));
+    }
+    REQUIRE(found == expected);
+}
+
+/// Score pass, score() and align() against the oracle, whose CIGARs are scored again.
 void check_every_isa(const std::vector<SequencePair>& pairs, const Scores& scores, Span span) {
-    std::vector<AlignmentEnd> expected;
+    std::vector<Alignment> alignments;
+    std::vector<AlignmentEnd> ends;
     for (const SequencePair& pair : pairs) {
-        expected.push_back(end_of(align_scalar(pair.query, pair.target, scores, span)));
+        alignments.push_back(align_scalar(pair.query, pair.target, scores, span));
+        ends.push_back(end_of(alignments.back()));
+        const auto again = score_again(alignments.back(), pair.query, pair.target, scores);
+        if (again == alignments.back().score) continue;
+        INFO(pair.query << "\n" << pair.target << "\n" << describe(scores, span) << describe(alignments.back()));
+        REQUIRE(again == alignments.back().score);
     }
     for (const Isa isa : available_isas()) {
+        const std::string form = std::string(name_of(isa)) + " " + describe(scores, span);
+        const ForcedIsa forced(isa);
         std::vector<AlignmentEnd> found(pairs.size(), {-5, -5, -5});
         ScorePass(scores, span, isa).run(pairs, found);
-        for (std::size_t i = 0; i < pairs.size(); ++i) {
-            if (found[i] == expected[i]) continue;
-            INFO(name_of(isa) << ", pair " << i << " of " << pairs.size() << "\n"
-                              << pairs[i].query << "\n"
-                              << pairs[i].target << "\n"
-                              << scores.match << "/" << scores.mismatch << "/" << scores.unknown << "/"
-                              << scores.gap_open << "/" << scores.gap_extend
-                              << (span == Span::local ? " local" : " query"));
-            REQUIRE(describe(found[i]) == describe(expected[i]));
-        }
-        REQUIRE(found == expected);
+        check_equal(found, ends, pairs, form + ", score pass");
+        found.assign(pairs.size(), {-5, -5, -5});
+        score(pairs, scores, span, found);
+        check_equal(found, ends, pairs, form + ", score()");
+        std::vector<Alignment> aligned(pairs.size());
+        align(pairs, scores, span, aligned);
+        check_equal(aligned, alignments, pairs, form + ", align()");
     }
 }
 
@@ -106,22 +123,55 @@ TEST_CASE("every ISA scores reads that share their haplotypes as the oracle does
     }
 }
 
-TEST_CASE("queries of every length up to 300 are scored as the oracle does, on targets around the edges of tiles") {
+TEST_CASE("queries of every length up to 300 are aligned as the oracle does, on targets around the edges of tiles") {
     Pairs random(52);
-    for (const Span span : {Span::local, Span::query}) {
+    const Scores schemes[] = {
+        {},
+        {.match = 40, .mismatch = -60, .unknown = -60, .gap_open = 80, .gap_extend = 21},                     // 16 bits
+        {.match = 500'009, .mismatch = -700'001, .unknown = -3, .gap_open = 800'011, .gap_extend = 200'003}}; // 32
+    for (const Scores& scores : schemes) {
         Texts texts;
-        for (std::size_t length = 0; length <= 300; ++length) {
+        for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 127U, 128U, 129U, 255U, 256U, 257U, 300U}) {
+            for (std::size_t length = size % 3; length <= 300; length += 1 + random.under(4)) {
+                Pair pair;
+                pair.target = random.bases(size, length % 3 == 0 ? "AC" : "ACGT");
+                pair.query = length % 2 == 0 ? random.bases(length, "ACGT") : pair.target.substr(0, length);
+                if (length > 20) random.edit(pair.query);
+                pair.query.resize(length, 'T');
+                texts.texts.push_back(pair);
+            }
+        }
+        for (std::size_t length = 0; length <= 300; ++length) { // none is left out
             Pair pair;
-            const std::size_t edge = 32 * random.under(6);
-            pair.target = random.bases(edge + random.under(3), length % 3 == 0 ? "AC" : "ACGT");
-            pair.query = length % 2 == 0 ? random.bases(length, "ACGT") : pair.target.substr(0, length);
-            pair.query.resize(length, 'T');
-            if (length > 20) random.edit(pair.query);
-            texts.texts.push_back(pair);
-            pair.query.resize(length / 2);
+            pair.target = random.bases(63 + random.under(3) + 64 * random.under(3), "ACGT");
+            pair.query = random.bases(length, "ACGT");
+            if (length > 40) pair.query.replace(9, 30, pair.target.substr(20, 30));
             texts.texts.push_back(pair);
         }
-        check_every_isa(texts, {}, span);
+        for (const Span span : {Span::local, Span::query}) check_every_isa(texts, scores, span);
+    }
+}
+
+TEST_CASE("sums up to the largest that 32 bits may hold are told apart") {
+    // 302 times the largest is just below 2^29.
+    Pairs random(61);
+    Texts texts;
+    for (int k = 0; k < 24; ++k) {
+        const std::string longer = k % 8 == 0 ? std::string(200, 'A') : random.bases(200, k % 2 == 0 ? "AC" : "ACGT");
+        std::string shorter = k % 3 == 0 ? random.bases(100, "CG") : longer.substr(random.under(101), 100);
+        if (k % 3 == 2) random.edit(shorter);
+        shorter.resize(100, 'N');
+        texts.texts.push_back({shorter, longer, ""});
+        texts.texts.push_back({longer, shorter, ""});
+    }
+    constexpr int most = 1'777'685;
+    const Scores schemes[] = {
+        {.match = most, .mismatch = -most, .unknown = -most, .gap_open = most, .gap_extend = most - 1},
+        {.match = most, .mismatch = -1, .unknown = 0, .gap_open = most, .gap_extend = 1},
+        {.match = 1, .mismatch = -most, .unknown = -most, .gap_open = most, .gap_extend = most},
+        {.match = most - 1, .mismatch = 0, .unknown = -most, .gap_open = 0, .gap_extend = 0}};
+    for (const Scores& scores : schemes) {
+        for (const Span span : {Span::local, Span::query}) check_every_isa(texts, scores, span);
     }
 }
 
@@ -212,20 +262,26 @@ TEST_CASE("lower case and unknown bases are scored side by side as the oracle do
 TEST_CASE("a pair's result does not depend on how many are with it") {
     Pairs random(56);
     Texts texts;
-    for (int k = 0; k < 200; ++k) texts.texts.push_back(random.next(130));
+    for (int k = 0; k < 10'000; ++k) texts.texts.push_back(random.next(k < 200 ? 130 : 40));
     const std::vector<SequencePair> pairs = texts.pairs();
     for (const Span span : {Span::local, Span::query}) {
-        std::vector<Alignment> whole(pairs.size());
-        align(pairs, {}, span, whole);
-        for (const std::size_t count : {0U, 1U, 7U, 8U, 15U, 16U, 17U, 31U, 32U, 33U, 63U, 64U, 65U, 129U}) {
-            const std::span<const SequencePair> some(pairs.data(), count);
-            std::vector<AlignmentEnd> ends(count);
-            score(some, {}, span, ends);
-            std::vector<Alignment> aligned(count);
-            align(some, {}, span, aligned);
-            for (std::size_t i = 0; i < count; ++i) {
-                REQUIRE(aligned[i] == whole[i]);
-                REQUIRE(ends[i] == end_of(whole[i]));
+        std::vector<Alignment> expected;
+        for (const SequencePair& pair : pairs) expected.push_back(align_scalar(pair.query, pair.target, {}, span));
+        for (const Isa isa : available_isas()) {
+            const ForcedIsa forced(isa);
+            for (const std::size_t count :
+                 {0U, 1U, 7U, 8U, 15U, 16U, 17U, 31U, 32U, 33U, 63U, 64U, 65U, 129U, 4096U, 4097U, 10'000U}) {
+                INFO(name_of(isa) << ", " << count << " pairs");
+                const std::span<const SequencePair> some(pairs.data(), count);
+                std::vector<AlignmentEnd> ends(count);
+                score(some, {}, span, ends);
+                std::vector<Alignment> aligned(count);
+                align(some, {}, span, aligned);
+                bool equal = true;
+                for (std::size_t i = 0; i < count; ++i) {
+                    equal = equal && aligned[i] == expected[i] && ends[i] == end_of(expected[i]);
+                }
+                REQUIRE(equal);
             }
         }
     }
@@ -254,6 +310,26 @@ TEST_CASE("pairs that no seed explains are aligned as the oracle does, side by s
             REQUIRE(describe(of_one_target[i]) == expected);
             REQUIRE(describe(of_pairs[i]) == expected);
         }
+    }
+}
+
+TEST_CASE("every instruction set of this machine has kernels, as wide as its registers") {
+    const auto lanes = [](Isa isa) {
+        return isa == Isa::avx512 ? 64 : isa == Isa::avx2 ? 32 : isa == Isa::baseline ? 0 : 16;
+    };
+    for (const Isa isa : available_isas()) {
+        INFO(name_of(isa));
+        const LaneKernels kernels = lane_kernels(isa);
+        CHECK(kernels.on8.lanes == lanes(isa));
+        CHECK(kernels.on16.lanes == lanes(isa) / 2);
+        CHECK(kernels.on32.lanes == lanes(isa) / 4);
+        CHECK(kernels.differences.lanes == lanes(isa));
+        const bool there = isa != Isa::baseline;
+        CHECK((kernels.on8.fill != nullptr) == there);
+        CHECK((kernels.on16.fill != nullptr) == there);
+        CHECK((kernels.on32.fill != nullptr) == there);
+        CHECK((kernels.differences.fill != nullptr) == there);
+        CHECK((kernels.pack != nullptr) == there);
     }
 }
 
@@ -310,7 +386,7 @@ TEST_CASE("whole queries that lose anything are scored up to the greatest differ
     }
 }
 
-/// Batches of random pairs against the oracle, each scored by every ISA and aligned.
+/// Batches of random pairs against the oracle, each scored and aligned by every ISA.
 void check_random_pairs(std::size_t count, std::uint64_t seed) {
     Pairs random(seed);
     while (count > 0) {
@@ -319,18 +395,8 @@ void check_random_pairs(std::size_t count, std::uint64_t seed) {
         const std::size_t longest = 20 + random.under(60);
         for (std::size_t k = 0; k < some; ++k) texts.texts.push_back(random.next(longest));
         count -= some;
-        const Scores scores = random.scores();
-        const Span span = random.under(2) == 0 ? Span::local : Span::query;
-        check_every_isa(texts, scores, span);
-        const std::vector<SequencePair> pairs = texts.pairs();
-        std::vector<Alignment> aligned(pairs.size());
-        align(pairs, scores, span, aligned);
-        for (std::size_t i = 0; i < some; ++i) {
-            const Alignment expected = align_scalar(pairs[i].query, pairs[i].target, scores, span);
-            if (aligned[i] == expected) continue;
-            INFO(pairs[i].query << "\n" << pairs[i].target);
-            REQUIRE(describe(aligned[i]) == describe(expected));
-        }
+        const Scores scores = random.any_scores();
+        check_every_isa(texts, scores, random.under(2) == 0 ? Span::local : Span::query);
     }
 }
 

@@ -55,8 +55,24 @@ void two_churners(Simulation& simulation) {
     }
 }
 
+/// One thread turns the stack over: whoever pops beside it must not follow a link of before.
+void popper_and_turner(Simulation& simulation) {
+    auto list = std::make_shared<FreeList>();
+    simulation.thread([=] { list->give(list->take()); });
+    simulation.thread([=] {
+        const std::uint32_t first = list->take();
+        const std::uint32_t second = list->take();
+        list->give(first);
+        list->give(second);
+    });
+    simulation.finally([=] {
+        const bool both = list->take() != IndexStack<>::none && list->take() != IndexStack<>::none;
+        expect(both && list->take() == IndexStack<>::none, "an entry was lost");
+    });
+}
+
 TEST_CASE("a pop that slept through others' pops and pushes does not take an entry twice") {
-    for (const auto& make : {sleeper_and_churner, two_churners}) {
+    for (const auto& make : {sleeper_and_churner, two_churners, popper_and_turner}) {
         const Outcome outcome = explore({.preemptions = 3}, make);
         CHECK(outcome.failure == "");
         CHECK(outcome.complete);
@@ -64,7 +80,7 @@ TEST_CASE("a pop that slept through others' pops and pushes does not take an ent
 }
 
 TEST_CASE("the orders of push and pop are needed") {
-    CHECK(verify_each_order_is_needed({.preemptions = 3}, two_churners, {"push"}) == "");
+    CHECK(verify_each_order_is_needed({.preemptions = 3}, popper_and_turner, {"push", "pop"}) == "");
 }
 
 TEST_CASE("entries come back in random runs of three threads, none lost and none twice") {

@@ -1,5 +1,7 @@
 #include "options.hpp"
 
+#include "inputs.hpp"
+
 #include "hts/sam_builder.hpp"
 #include "temporary_directory.hpp"
 
@@ -48,6 +50,11 @@ TEST_CASE("flags follow bcftools") {
     CHECK(line.options->progress);
     CHECK(line.options->alignments == "in.bam");
     CHECK_FALSE(parsed({"-f", "ref.fa", "in.bam"}).options->progress);
+    CHECK(line.options->temporary_limit == 0);
+    CHECK(parsed({"-f", "ref.fa", "--tmp-dir", "/ssd", "--tmp-limit", "3M", "in.bam"}).options->temporary_limit ==
+          std::uint64_t{3} << 20);
+    CHECK(parsed({"-f", "ref.fa", "--tmp-dir", "/ssd", "--tmp-limit", "much", "in.bam"}).exit_code == 2);
+    CHECK(parsed({"-f", "ref.fa", "--tmp-limit", "3M", "in.bam"}).exit_code == 2); // of what directory?
     CHECK(parsed({"-f", "ref.fa", "--gpu", "required", "in.bam"}).options->gpu == spillway::Gpu::required);
     CHECK(parsed({"-f", "ref.fa", "--gpu", "maybe", "in.bam"}).exit_code == 2);
 }
@@ -57,7 +64,8 @@ TEST_CASE("a profile is named or found, and a region's length is the profile's u
     CHECK(parsed({"-f", "ref.fa", "in.bam"}).options->region_length == 0);
     CHECK_FALSE(parsed({"-f", "ref.fa", "--profile", "auto", "in.bam"}).options->profile);
     CHECK(parsed({"-f", "ref.fa", "--profile", "ont", "in.bam"}).options->profile == spillway::hts::Profile::ont);
-    CHECK(parsed({"-f", "ref.fa", "--region-length", "5000", "in.bam"}).options->region_length == 5000);
+    CHECK(parsed({"-f", "ref.fa", "--region-length", "400000", "in.bam"}).options->region_length == 400'000);
+    CHECK(parsed({"-f", "ref.fa", "--region-length", "500", "in.bam"}).options->region_length == caller::shortest_span);
     CHECK(parsed({"-f", "ref.fa", "--profile", "wg", "in.bam"}).exit_code == 2);
 }
 
@@ -93,6 +101,7 @@ TEST_CASE("the binary exits with 0, 2 for usage and 3 for input, and writes noth
     CHECK(run_binary(directory, "-f " + fasta + " -o " + out + " " + directory.file("absent.bam")) == 3);
     CHECK(read_file(directory.file("err")).find("absent.bam") != std::string::npos);
     CHECK(run_binary(directory, "-f " + directory.file("absent.fa") + " -o " + out + " " + bam) == 3);
+    CHECK(read_file(directory.file("err")).find("absent.fa") != std::string::npos);
     CHECK_FALSE(std::filesystem::exists(out));
     CHECK(run_binary(directory, "-f " + fasta + " -o " + out + " " + bam) == 0);
     CHECK(std::filesystem::exists(out));

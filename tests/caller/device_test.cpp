@@ -2,12 +2,16 @@
 #include "called.hpp"
 
 #include "hts/sam_builder.hpp"
+#include "process.hpp"
 #include "router/eager.hpp"
+#include "router/random_faults.hpp"
 #include "spillway/gpu.hpp"
 
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <filesystem>
+#include <iostream>
 
 using namespace spillway::test;
 
@@ -42,7 +46,7 @@ void make(Files& files) {
 constexpr int most_runs = 500; ///< Until a device is used; far more than are ever needed.
 
 std::shared_ptr<spillway::Device> host_device() {
-    return std::make_shared<spillway::HostDevice>(spillway::HostDeviceOptions{.memory = std::size_t{16} << 20U});
+    return std::make_shared<spillway::HostDevice>(spillway::HostDeviceOptions{.memory = std::size_t{2} << 20U});
 }
 
 caller::RunOptions on(std::vector<std::shared_ptr<spillway::Device>> devices) {
@@ -57,6 +61,12 @@ const spillway::StageReport& align_stage(const Called& called) {
     return *std::find_if(stages.begin(), stages.end(), [](const auto& stage) { return stage.name == "align"; });
 }
 
+std::size_t times_in(const std::string& text, const std::string& what) {
+    std::size_t times = 0;
+    for (auto at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++times;
+    return times;
+}
+
 } // namespace
 
 TEST_CASE("the VCF is the same without a device, on a device, on two, and on one that fails") {
@@ -67,6 +77,10 @@ TEST_CASE("the VCF is the same without a device, on a device, on two, and on one
     const Called expected = call(files.directory, off);
     REQUIRE(expected.records.size() > 200);
     CHECK(align_stage(expected).device_cells == 0);
+    off.threads = 1; // its order of work is one and the same
+    const Called alone = call(files.directory, off);
+    CHECK(alone.text == expected.text);
+    CHECK(2 * align_stage(alone).calls < align_stage(alone).candidates); // batches go across candidates
     // Runs are so short that the workers may be through before a device gets its first batch: again, until it has had
     // one.
     std::uint64_t on_device = 0;
@@ -85,18 +99,64 @@ TEST_CASE("the VCF is the same without a device, on a device, on two, and on one
     }
     CHECK(on_first > 0);
     CHECK(on_second > 0);
-    for (const auto fault :
-         {spillway::DeviceFault::out_of_memory, spillway::DeviceFault::launch_failed, spillway::DeviceFault::lost}) {
-        std::uint64_t failures = 0;
-        for (int run = 0; run < most_runs && failures == 0; ++run) {
-            auto device = std::make_shared<spillway::FaultyDevice>(
-                host_device(), spillway::FaultyDevice::every(run % 2 == 0 ? 2 : 9, fault));
+    // Until it has failed and, unless it always does before its first batch, aligned.
+    const auto check_faulty = [&](const spillway::FaultyDevice::Plan& plan, bool aligns) {
+        const auto device = std::make_shared<spillway::FaultyDevice>(host_device(), plan);
+        std::uint64_t cells = 0;
+        for (int run = 0; run < most_runs && (device->faults() == 0 || (aligns && cells == 0)); ++run) {
             const Called called = call(files.directory, files.options, on({device}));
             REQUIRE(called.text == expected.text);
-            failures += device->faults();
+            cells += align_stage(called).device_cells;
         }
-        CHECK(failures > 0);
+        CHECK(device->faults() > 0);
+        if (aligns) CHECK(cells > 0);
+    };
+    for (const auto fault :
+         {spillway::DeviceFault::out_of_memory, spillway::DeviceFault::launch_failed, spillway::DeviceFault::lost}) {
+        CAPTURE(to_string(fault));
+        check_faulty(faults_of_batches(1, fault), false);
+        check_faulty(faults_of_batches(2, fault), true);
     }
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+        CAPTURE(seed);
+        check_faulty(random_faults(seed, seed % 2 == 0 ? 8 : 12), true);
+    }
+}
+
+TEST_CASE("with more devices than the workers can feed singly the VCF is the same") {
+    Files files;
+    make(files);
+    files.options.threads = 18; // nine feeders of each of eight devices would be more than there may be
+    caller::CallerOptions off = files.options;
+    off.gpu = spillway::Gpu::off;
+    const Called expected = call(files.directory, off);
+    std::vector<std::shared_ptr<spillway::Device>> eight;
+    for (int i = 0; i < 8; ++i)
+        eight.push_back(
+            std::make_shared<spillway::HostDevice>(spillway::HostDeviceOptions{.memory = std::size_t{1} << 20U}));
+    const Called called = call(files.directory, files.options, on(eight));
+    CHECK(called.text == expected.text);
+    CHECK(align_stage(called).routing.devices.size() == 8);
+}
+
+TEST_CASE("the VCF is the same on the CUDA devices of this machine as without one") {
+    const spillway::CudaDevices found = spillway::cuda_devices();
+    if (found.devices.empty()) {
+        std::cout << "SKIPPED: " << found.reason << '\n';
+        return;
+    }
+    Files files;
+    make(files);
+    caller::CallerOptions off = files.options;
+    off.gpu = spillway::Gpu::off;
+    const Called expected = call(files.directory, off);
+    std::uint64_t on_device = 0;
+    for (int run = 0; run < most_runs && on_device == 0; ++run) {
+        const Called called = call(files.directory, files.options, on(found.devices));
+        REQUIRE(called.text == expected.text);
+        on_device += align_stage(called).device_cells;
+    }
+    CHECK(on_device > 0);
 }
 
 TEST_CASE("a GPU that is required and not there ends the run before it begins, and says why") {
@@ -107,6 +167,31 @@ TEST_CASE("a GPU that is required and not there ends the run before it begins, a
     CHECK_THROWS_WITH(call(files.directory, files.options),
                       Catch::Contains("--gpu required") && Catch::Contains(spillway::cuda_devices().reason));
     CHECK_FALSE(spillway::cuda_devices().reason.empty());
+}
+
+TEST_CASE("the binary without a GPU refuses where one is required, by both versions of CUDA, and else calls") {
+    const spillway::CudaDevices found = spillway::cuda_devices();
+    if (!found.devices.empty()) return;
+    Files files;
+    make(files);
+    const auto with = [&](const std::string& gpu) {
+        return run({SPILLWAY_CALL, "--gpu", gpu, "--threads", "2", "-f", files.options.reference, "-o",
+                    files.directory.file(gpu + ".vcf"), files.options.alignments});
+    };
+    const Outcome required = with("required");
+    CHECK(required.status == 2);
+    CHECK_THAT(required.err, Catch::Contains(found.reason));
+    if (found.built) {
+        CHECK_THAT(required.err, Catch::Matches("(.|\n)*(no driver|driver for CUDA [0-9]+\\.[0-9]+), "
+                                                "built with CUDA run time [0-9]+\\.[0-9]+(.|\n)*"));
+    }
+    CHECK_FALSE(std::filesystem::exists(files.directory.file("required.vcf")));
+    const Outcome automatic = with("auto"), off = with("off");
+    CHECK(automatic.status == 0);
+    CHECK(off.status == 0);
+    CHECK(times_in(automatic.err, found.reason) == (found.built ? 1U : 0U));
+    CHECK(times_in(off.err, found.reason) == 0);
+    CHECK(read_file(files.directory.file("auto.vcf")) == read_file(files.directory.file("off.vcf")));
 }
 
 TEST_CASE("a GPU that is not there is said once where the build could use one, and the CPU aligns") {
@@ -136,8 +221,13 @@ TEST_CASE("under little memory a slow device gives the same VCF") {
     files.options.region_length = 200;
     files.options.memory = least_memory(files.directory, files.options) + (std::uint64_t{1} << 20U);
     const Called expected = call(files.directory, files.options);
-    auto slow = std::make_shared<spillway::HostDevice>(
-        spillway::HostDeviceOptions{.memory = std::size_t{8} << 20U, .cells_per_second = 2e8});
-    const Called called = call(files.directory, files.options, on({slow}));
-    CHECK(called.text == expected.text);
+    std::uint64_t on_device = 0;
+    for (int run = 0; run < most_runs && on_device == 0; ++run) {
+        auto slow = std::make_shared<spillway::HostDevice>(
+            spillway::HostDeviceOptions{.memory = std::size_t{8} << 20U, .cells_per_second = 2e8});
+        const Called called = call(files.directory, files.options, on({slow}));
+        REQUIRE(called.text == expected.text);
+        on_device += align_stage(called).device_cells;
+    }
+    CHECK(on_device > 0);
 }

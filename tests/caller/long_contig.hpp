@@ -20,8 +20,7 @@ namespace spillway::test {
 inline const std::string long_contig = "long";
 inline constexpr std::int64_t long_contig_size = 3 * caller::shortest_span + 50'000;
 
-/// What is asked for: less than the shortest, which it is raised to; some; the whole.
-inline constexpr std::array<std::int64_t, 3> region_lengths = {500, 3 * caller::shortest_span / 2, long_contig_size};
+inline constexpr std::array<std::int64_t, 3> region_lengths = {500, 10'000, long_contig_size};
 
 /// Of a CRAM: so few that its slices do not keep it from being cut where the reference may be.
 inline constexpr int reads_in_slice = 20;

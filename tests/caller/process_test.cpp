@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <poll.h>
+#include <regex>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -156,8 +157,25 @@ TEST_CASE("a run that ends leaves its output and nothing beside it; a run that f
         inputs.directory.write("cut.bam", reads.substr(0, reads.size() / 2) + reads.substr(reads.size() - 28));
     const Outcome outcome = run(inputs.command(cut, inputs.vcf(), {"--memory", "2M"}));
     CHECK(outcome.status == 3);
-    CHECK(outcome.err.find("cut.bam") != std::string::npos);
+    CHECK(outcome.err.find("cut.bam, after the read at c1:") != std::string::npos);
     CHECK(inputs.nothing_left());
+}
+
+TEST_CASE("progress is told where it is asked for, and nothing is where it is not and nobody watches") {
+    const Inputs inputs;
+    const auto err = [&](const std::vector<std::string>& more) {
+        std::vector<std::string> command{SPILLWAY_CALL, "-f", inputs.fasta, "-o", inputs.vcf()};
+        command.insert(command.end(), more.begin(), more.end());
+        command.push_back(inputs.bam);
+        const Outcome outcome = run(std::move(command));
+        REQUIRE(outcome.status == 0);
+        return outcome.err;
+    };
+    const std::string line = " of " + std::to_string(1 + Inputs::contigs) + " spans, ";
+    CHECK(err({}).find(line) == std::string::npos);
+    bool told = false; // a run may be over before it is time for a line
+    for (int attempt = 0; attempt < 100 && !told; ++attempt) told = err({"--progress"}).find(line) != std::string::npos;
+    CHECK(told);
 }
 
 TEST_CASE("the least memory that a run accepts is named where less is given, and suffices, for BAM and CRAM") {
@@ -211,7 +229,10 @@ TEST_CASE("a full disk is exit status 4, names the file, and leaves nothing") {
     for (const char* name : {"/calls.vcf", "/calls.vcf.gz", "/calls.bcf"}) {
         const Outcome outcome = run(inputs.command(inputs.bam, inputs.out + name));
         CHECK(outcome.status == 4);
-        CHECK(outcome.err.find(inputs.out + name + ": No space left on device") != std::string::npos);
+        CAPTURE(outcome.err);
+        // The file itself, or its index where that is what does not fit.
+        CHECK(std::regex_search(
+            outcome.err, std::regex("writing: " + inputs.out + name + "(\\.tbi|\\.csi)?: No space left on device\n")));
         CHECK(inputs.nothing_left());
     }
 }
@@ -255,4 +276,22 @@ TEST_CASE("inputs that do not fit are exit status 3, name the file, and leave no
     unsorted.read({.name = "first", .contig = "c1", .position = 500});
     unsorted.read({.name = "second", .contig = "c1", .position = 400});
     fails(unsorted.bam(inputs.directory, "unsorted.bam"), "second");
+    fails(inputs.directory.file("absent.bam"), "No such file");
+    const std::string index = read_file(inputs.bam + ".bai");
+    inputs.directory.write("in.bam.bai", "no index");
+    fails(inputs.bam, "in.bam.bai");
+    inputs.directory.write("in.bam.bai", index);
+    const std::string contigs = read_file(inputs.fasta + ".fai");
+    std::filesystem::remove(inputs.fasta + ".fai");
+    const auto names_reference = [&](const std::string& what) {
+        const Outcome outcome = run(inputs.command(inputs.bam, inputs.vcf()));
+        CHECK(outcome.status == 3);
+        CHECK(outcome.err.find(what) != std::string::npos);
+        CHECK(inputs.nothing_left());
+        CHECK_FALSE(std::filesystem::exists(inputs.fasta + ".fai")); // made by nobody but its user
+    };
+    names_reference(inputs.fasta + ".fai");
+    names_reference("samtools faidx");
+    std::filesystem::remove(inputs.fasta);
+    names_reference(inputs.fasta + ": No such file");
 }

@@ -79,6 +79,41 @@ TEST_CASE("a budget below the floor is a usage error that names both") {
     CHECK(governor.floor() == 64_MiB);
 }
 
+TEST_CASE("the marks lie in what the budget leaves above the floor, for use beyond what is fixed") {
+    Machine machine;
+    Governor governor(options_on(machine, 1000)); // marks at 0.5, 0.65, 0.8 and 0.95
+    governor.set_floor(600);
+    governor.charge_fixed(500); // the other 100 will be in use, too
+    CHECK(governor.verdict() == Verdict::run);
+    CHECK(governor.below_low());
+    governor.charge(200);
+    CHECK_FALSE(governor.below_low());
+    governor.charge(120);
+    CHECK(governor.verdict() == Verdict::run);
+    governor.charge(1);
+    CHECK(governor.verdict() == Verdict::spill);
+    governor.charge(60);
+    CHECK(governor.verdict() == Verdict::hold);
+    governor.charge_fixed(100);
+    CHECK(governor.verdict() == Verdict::hold);
+    CHECK(governor.tracked() == 981);
+    governor.release(121);
+    CHECK(governor.verdict() == Verdict::spill);
+    governor.release(1);
+    CHECK(governor.verdict() == Verdict::run);
+    governor.charge_fixed(100); // beyond the floor: of 300 that are left
+    CHECK(governor.verdict() == Verdict::spill);
+    governor.charge_fixed(-700);
+    governor.release(259);
+    CHECK(governor.tracked() == 0);
+    CHECK(governor.verdict() == Verdict::run);
+    governor.set_floor(1000);
+    governor.charge_fixed(700);
+    CHECK(governor.verdict() == Verdict::run);
+    governor.charge(1);
+    CHECK(governor.verdict() == Verdict::hold); // only what the head needs
+}
+
 TEST_CASE("marks out of order are a usage error") {
     Machine machine;
     for (auto change : {+[](GovernorOptions& o) { o.low = 0; }, +[](GovernorOptions& o) { o.spill_below = 0.9; },

@@ -1,13 +1,17 @@
 #!/usr/bin/env python3
 """Holds what ptxas said of the kernels to what they were designed for.
 
-    ptxas_test.py REPORT
+    ptxas_test.py REPORT [NVCC]
 
 No kernel spills on any architecture, and none takes more registers than let the blocks of its shape be on a
-multiprocessor at once (65,536 registers, 128 threads a block). Without a report it is skipped (77).
+multiprocessor at once (65,536 registers, 128 threads a block). The architectures are those of ARCHITECTURES that NVCC
+knows. Without a report it is skipped (77).
 """
 import re
+import subprocess
 import sys
+
+ARCHITECTURES = {80, 90, 100}
 
 # Blocks on a multiprocessor by columns a thread: as kernels.cu asks.
 BLOCKS = {10: 6, 20: 4, 32: 3}
@@ -49,4 +53,10 @@ architectures = {architecture for architecture, *_ in sweeps}
 if len(sweeps) != 8 * len(architectures) or not architectures:
     print(f"FAILED: {len(sweeps)} sweeps for {sorted(architectures)}: 8 each are compiled")
     failed += 1
+if len(sys.argv) > 2:
+    listed = subprocess.run([sys.argv[2], "--list-gpu-code"], capture_output=True, text=True, check=True).stdout
+    wanted = ARCHITECTURES & {int(number) for number in re.findall(r"sm_(\d+)\b", listed)}
+    if architectures != wanted:
+        print(f"FAILED: compiled for {sorted(architectures)}, not for {sorted(wanted)}, which nvcc knows")
+        failed += 1
 sys.exit(1 if failed else 0)

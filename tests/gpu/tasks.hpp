@@ -7,11 +7,14 @@
 
 #include "align/pairs.hpp"
 #include "align/scalar.hpp"
+#include "gpu/fit.hpp"
 #include "gpu/packing.hpp"
 #include "spillway/gpu.hpp"
 
 #include <catch2/catch.hpp>
 
+#include <array>
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -31,6 +34,9 @@ inline void require_equal(const Alignment& found, const Alignment& expected, std
     CAPTURE(query, target, local, scores.match, scores.mismatch, scores.unknown, scores.gap_open, scores.gap_extend);
     REQUIRE(text(found) == text(expected));
 }
+
+/// So high that 16 bits hold short pairs only: the others go to the kernels of 32 bits.
+inline constexpr Scores coarse{.match = 60, .mismatch = -61, .unknown = -31, .gap_open = 60, .gap_extend = 7};
 
 class Tasks {
 public:
@@ -99,18 +105,25 @@ public:
 
     /// In both forms, or only in that of sm_90 and later.
     void check(const Scores& scores, Span span, bool both = true) {
-        std::vector<std::vector<Alignment>> expected(targets_.size());
-        for (std::size_t t = 0; t < targets_.size(); ++t) {
-            for (const std::string& query : queries_[t]) {
-                expected[t].push_back(align_scalar(query, targets_[t], scores, span));
-            }
-        }
         HostDevice device({.asynchronous = false});
-        align_on(device, scores, span);
-        check_found(expected, scores, span);
+        check_on(device, scores, span);
         if (!both) return;
         align_one_by_one(scores, span);
-        check_found(expected, scores, span);
+        check_found(scores, span);
+    }
+    void check_on(Device& device, const Scores& scores, Span span) {
+        expect(scores, span);
+        align_on(device, scores, span);
+        check_found(scores, span);
+    }
+
+    /// Adds the pairs of each shape that the device takes.
+    void count(const gpu::Fit& fit, std::array<std::size_t, gpu::shape_count>& by_shape) const {
+        for (std::size_t t = 0; t < targets_.size(); ++t) {
+            for (const std::string& query : queries_[t]) {
+                if (const auto tiling = fit.of(query.size(), targets_[t].size())) ++by_shape[tiling->shape];
+            }
+        }
     }
 
     /// That they are promised to fit in.
@@ -124,10 +137,18 @@ public:
     }
 
 private:
-    void check_found(const std::vector<std::vector<Alignment>>& expected, const Scores& scores, Span span) const {
+    void expect(const Scores& scores, Span span) {
+        expected_.assign(targets_.size(), {});
+        for (std::size_t t = 0; t < targets_.size(); ++t) {
+            for (const std::string& query : queries_[t]) {
+                expected_[t].push_back(align_scalar(query, targets_[t], scores, span));
+            }
+        }
+    }
+    void check_found(const Scores& scores, Span span) const {
         for (std::size_t t = 0; t < targets_.size(); ++t) {
             for (std::size_t q = 0; q < queries_[t].size(); ++q) {
-                require_equal(found_[t][q], expected[t][q], queries_[t][q], targets_[t], scores, span);
+                require_equal(found_[t][q], expected_[t][q], queries_[t][q], targets_[t], scores, span);
             }
         }
     }
@@ -135,7 +156,7 @@ private:
     std::vector<std::string> targets_;
     std::vector<std::vector<std::string>> queries_;
     std::vector<std::vector<std::string_view>> views_;
-    std::vector<std::vector<Alignment>> found_;
+    std::vector<std::vector<Alignment>> found_, expected_;
 };
 
 } // namespace spillway

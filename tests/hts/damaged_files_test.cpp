@@ -49,6 +49,7 @@ TEST_CASE("a BAM that lost its middle but has its end block says after which rea
     const Error error = error_of([&] { read_all(path); });
     CHECK(error.code() == ErrorCode::input);
     CHECK(says(error, path));
+    CHECK(says(error, "after the read at c1:"));
     CHECK(says(error, "truncated"));
 }
 

@@ -121,6 +121,33 @@ struct Opening {
     }
 };
 
+/// As above, but two make a batch, which goes through as a whole: the window gives way to it.
+struct Batching : Opening {
+    void pass_batch() {
+        constexpr std::uint64_t batch = 2;
+        for (;;) {
+            const auto ticket = work.prepare_wait();
+            const std::uint64_t begun = window.begun();
+            if (begun >= batch) {
+                work.cancel_wait();
+                return;
+            }
+            if (begun > 0 && window.need(batch)) {
+                work.cancel_wait();
+                room.notify_all();
+                continue;
+            }
+            work.wait(ticket);
+        }
+    }
+};
+
+void host_and_batch(Simulation& simulation) {
+    auto batching = std::make_shared<Batching>();
+    simulation.thread([=] { batching->open_all(2); });
+    simulation.thread([=] { batching->pass_batch(); });
+}
+
 void host_and_drain(Simulation& simulation) {
     auto opening = std::make_shared<Opening>();
     simulation.thread([=] { opening->open_all(3); });
@@ -134,7 +161,7 @@ TEST_CASE("a worker that found the stage full is woken when there is room, and s
     CHECK(outcome.failure == "");
 }
 
-TEST_CASE("whoever leaves a full stage sees the one it kept out, or is seen by it: each order is needed") {
+TEST_CASE("whoever leaves a full stage sees the one it kept out, or is seen by it, for which each order is needed") {
     const Outcome outcome = explore({.preemptions = 3}, refused_beside_the_leaver);
     CHECK(outcome.failure == "");
     CHECK(outcome.complete);
@@ -146,6 +173,12 @@ TEST_CASE("a host that was refused is woken when the window has passed, whatever
     CHECK(outcome.failure == "");
     CHECK(outcome.complete);
     CHECK(verify_each_order_is_needed({.preemptions = 3}, host_and_drain, {"may_open", "pass"}) == "");
+}
+
+TEST_CASE("a host that was refused is woken when the head needs more, room or not") {
+    const Outcome outcome = explore({.preemptions = 3}, host_and_batch);
+    CHECK(outcome.failure == "");
+    CHECK(outcome.complete);
 }
 
 TEST_CASE("two hosts and a drain in random runs: all items pass") {

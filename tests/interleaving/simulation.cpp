@@ -138,20 +138,26 @@ bool Simulation::run(const std::function<void(Simulation&)>& make) {
     Thread& self = threads_[0];
     for (std::size_t i = 1; i < thread_count_; ++i) threads_[i].now = self.now;
     hand_over();
+    see_all();
     if (failure_.empty() && finally_) {
-        for (std::size_t i = 1; i < thread_count_; ++i) self.now.join(threads_[i].now);
-        for (std::size_t i = 0; i < locations_.size(); ++i) {
-            self.now.view[i] = static_cast<std::uint16_t>(locations_[i].size() - 1);
-        }
         prepare(1, finally_);
         threads_[1].now = self.now;
         thread_count_ = 2;
         hand_over();
+        see_all();
     }
     // What a thread captured goes with the run, not with the next one.
     for (Thread& thread : threads_) thread.body = nullptr;
     finally_ = nullptr;
     return failure_.empty();
+}
+
+// All threads have ended: whoever goes on, be it a destructor, knows all that they did.
+void Simulation::see_all() {
+    Knowledge& now = threads_[0].now;
+    for (std::size_t i = 1; i < thread_count_; ++i) now.join(threads_[i].now);
+    for (std::size_t i = 0; i < locations_.size(); ++i)
+        now.view[i] = static_cast<std::uint16_t>(locations_[i].size() - 1);
 }
 
 bool Simulation::backtrack() {
@@ -179,6 +185,7 @@ void Simulation::prepare(std::size_t index, std::function<void()> body) {
     if (!thread.stack) thread.stack = std::make_unique<std::byte[]>(stack_bytes);
     thread.body = std::move(body);
     thread.status = Status::runnable;
+    thread.gave_way = false;
     thread.now = thread.pending = thread.released = {};
     getcontext(&thread.context);
     thread.context.uc_stack.ss_sp = thread.stack.get();
@@ -197,6 +204,7 @@ void Simulation::enter(int index) {
 }
 
 void Simulation::switch_to(std::size_t next) {
+    threads_[next].gave_way = false;
     const std::size_t previous = std::exchange(running_, next);
     if (previous == next) return;
     void* kept = nullptr;
@@ -228,6 +236,16 @@ Simulation::Others Simulation::runnable_except(std::size_t thread) const {
         if (status == Status::runnable || status == Status::asleep_timed) found.threads[found.count++] = i;
     }
     return found;
+}
+
+// Those that have not given way themselves: several that spin must not give way to each other for ever. All where all
+// spin.
+Simulation::Others Simulation::not_spinning(const Others& all) {
+    Others found;
+    for (std::size_t i = 0; i < all.count; ++i) {
+        if (!threads_[all.threads[i]].gave_way) found.threads[found.count++] = all.threads[i];
+    }
+    return found.count > 0 ? found : all;
 }
 
 // The running thread cannot go on: another does, or the run is over.
@@ -374,7 +392,19 @@ void Simulation::fence(const Site& site) {
 }
 
 void Simulation::yield(const Site& site) {
-    schedule(site);
+    if (running_ == 0) return;
+    if (++steps_ > max_steps) fail("no progress, last in " + std::string(site.function));
+    // Who spins reads a store in finite time, without any order that would come with it, and does not keep the others
+    // from making theirs.
+    Thread& self = threads_[running_];
+    for (std::size_t i = 0; i < locations_.size(); ++i)
+        self.now.view[i] = static_cast<std::uint16_t>(locations_[i].size() - 1);
+    const Others others = not_spinning(runnable_except(running_));
+    if (others.count == 0) return;
+    const std::size_t next = others.threads[choose(others.count)];
+    threads_[next].status = Status::runnable;
+    self.gave_way = true;
+    switch_to(next);
 }
 
 void Simulation::futex_wait(std::size_t location, std::uint64_t expected, bool timed, const Site& site) {

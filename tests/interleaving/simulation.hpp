@@ -129,6 +129,7 @@ private:
         std::unique_ptr<std::byte[]> stack;
         ucontext_t context{};
         Status status = Status::unused;
+        bool gave_way = false; // it spins, and has not run since
         std::size_t sleeps_on = 0;
         Knowledge now;
         Knowledge pending;  // from relaxed loads: an acquire fence makes it known
@@ -161,9 +162,11 @@ private:
     explicit Simulation(const Options& options);
 
     bool run(const std::function<void(Simulation&)>& make);
+    void see_all();
     bool backtrack();
     std::size_t choose(std::size_t count);
     Others runnable_except(std::size_t thread) const;
+    Others not_spinning(const Others& all);
     void schedule(const Site& site);
     void hand_over();
     void switch_to(std::size_t next);

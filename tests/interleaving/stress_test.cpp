@@ -4,6 +4,7 @@
 
 #include <catch2/catch.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -133,8 +134,11 @@ TEST_CASE("of several sleepers the lowest places are woken first, whoever came f
         static_cast<void>(idle.wait_for(ticket, std::chrono::minutes(5), static_cast<std::size_t>(place)));
         woken[static_cast<std::size_t>(place)] = true;
     });
-    for (const auto& id : ids) {
-        while (id == 0 || !sleeps(id)) std::this_thread::yield();
+    // For a while, so that it is in the wait, and not on a lock that a sanitizer takes before it.
+    for (int asleep = 0; asleep < 20; std::this_thread::sleep_for(std::chrono::milliseconds(1))) {
+        const bool all = idle.futex_calls() == places &&
+                         std::all_of(ids.begin(), ids.end(), [](const auto& id) { return id != 0 && sleeps(id); });
+        asleep = all ? asleep + 1 : 0;
     }
     idle.notify(1);
     while (!woken[0]) std::this_thread::yield();

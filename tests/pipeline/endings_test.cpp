@@ -3,6 +3,7 @@
 // is left: no memory that the governor counts, no file, descriptor, thread or mapping.
 #include "spillway/pipeline.hpp"
 #include "temporary_directory.hpp"
+#include "watchdog.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,8 +11,10 @@
 #include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <memory_resource>
 #include <random>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -195,12 +198,12 @@ std::size_t mappings() {
         std::count(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>(), '\n'));
 }
 
-/// Threads of this process, once that is so many, or at last. A thread that has been joined may still be seen for a
+/// Threads of this process, once these are no more than `wanted`, or at last. A thread that has been joined may still be seen for a
 /// moment: the kernel tells the joiner first.
 std::size_t threads_after_joining(std::size_t wanted) {
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
     std::size_t seen = entries("/proc/self/task");
-    for (; seen != wanted && std::chrono::steady_clock::now() < patience; seen = entries("/proc/self/task"))
+    for (; seen > wanted && std::chrono::steady_clock::now() < patience; seen = entries("/proc/self/task"))
         std::this_thread::sleep_for(std::chrono::microseconds(100));
     return seen;
 }
@@ -223,7 +226,9 @@ void run_many(int runs, std::uint64_t seed) {
     const TemporaryDirectory scratch;
     std::vector<std::uint64_t> floors;
     for (std::size_t threads = 1; threads <= 8; ++threads) floors.push_back(printed_floor(threads, scratch.path()));
-    const std::size_t descriptors = entries("/proc/self/fd"), threads = threads_at_rest();
+    test::Watchdog watchdog;
+    const std::size_t descriptors = entries("/proc/self/fd");
+    std::size_t threads = threads_at_rest();
     std::size_t mappings_midway = 0;
     std::uint64_t spilled = 0;
     std::array<int, endings> ends{};
@@ -242,6 +247,7 @@ void run_many(int runs, std::uint64_t seed) {
         shape.at = random() % 200;
         CAPTURE(round, shape.seed, shape.threads, shape.memory, static_cast<int>(shape.ending), shape.at);
         const Ended ended = run_once(shape, scratch.path());
+        watchdog.progress();
         spilled += ended.spilled;
         if (ended.error.empty()) {
             if (ended.results != expected(shape)) FAIL("other results");
@@ -255,7 +261,9 @@ void run_many(int runs, std::uint64_t seed) {
         }
         if (!std::filesystem::is_empty(scratch.path())) FAIL("a file is left");
         if (entries("/proc/self/fd") != descriptors) FAIL("a descriptor is left");
-        if (threads_after_joining(threads) != threads) FAIL("a thread is left");
+        const std::size_t left = threads_after_joining(threads);
+        if (left > threads) FAIL("a thread is left");
+        threads = left; // fewer: one of those at rest was only slow to go
     }
     // Caches of stacks and heaps may still grow by some; a leak would be one for each run.
     CHECK(mappings() < mappings_midway + static_cast<std::size_t>(runs) / 4);
@@ -297,4 +305,34 @@ TEST_CASE("at the floor that a refusal prints, a parent with a million children 
     CHECK(count == 1'000'003);
     CHECK(sum == 500'000'500'006U);
     CHECK(pool.governor().tracked() == 0);
+}
+
+TEST_CASE("a run that ends early frees parents before the memory that their own stage gave them") {
+    struct Reads {
+        std::pmr::vector<std::pmr::string> names;
+    };
+    std::atomic<int> made{0};
+    auto run =
+        pipeline<int>("early")
+            .source(std::views::iota(0, 100'000))
+            .map("read",
+                 [](int x, Context& context) {
+                     Reads reads{std::pmr::vector<std::pmr::string>(&context.memory())};
+                     for (int i = 0; i < 20; ++i)
+                         reads.names.emplace_back("a name that is longer than any short string " + std::to_string(x));
+                     return reads;
+                 })
+            .fan_out("sites",
+                     [](shared<Reads> reads) -> generator<shared<Reads>> {
+                         for (std::size_t i = 0; i < reads->names.size(); ++i) co_yield reads;
+                     })
+            .map("slow",
+                 [&](const shared<Reads>& reads) {
+                     if (++made == 500) throw std::runtime_error("enough");
+                     return reads->names.size();
+                 })
+            .limit(1)
+            .in_order("ignore", [](std::size_t) {});
+    CHECK_THROWS_AS(run.run({.threads = 3}), Error);
+    CHECK(made >= 500);
 }

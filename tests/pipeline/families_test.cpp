@@ -98,6 +98,52 @@ TEST_CASE("children look into their shared parent without copying it") {
     CHECK(sum == expected);
 }
 
+TEST_CASE("grandchildren look into the shared parent of parents that are not kept themselves") {
+    std::vector<int> results;
+    auto run = pipeline<int>("nested")
+                   .source(std::views::iota(0, 50))
+                   .map("read",
+                        [](int n) {
+                            return Region{n, std::vector<int>(10, n)};
+                        })
+                   .fan_out("sites",
+                            [](shared<Region> region) {
+                                std::vector<Site> sites;
+                                for (int i = 0; i < 3; ++i) sites.push_back({i, region});
+                                return sites;
+                            })
+                   .fan_out("alleles",
+                            [](const Site& site) {
+                                std::vector<Site> alleles;
+                                for (int i = 0; i < 7; ++i) alleles.push_back({10 * site.position + i, site.region});
+                                return alleles;
+                            })
+                   .map("look", [](const Site& site) { return 100 * site.region->reads.back() + site.position; })
+                   .limit(1) // each waits in a queue
+                   .in_order("collect", [&](int x) { results.push_back(x); });
+    static_cast<void>(run.run({.threads = 3}));
+    REQUIRE(results.size() == 50 * 21);
+    for (int i = 0; i < 50 * 21; ++i)
+        REQUIRE(results[static_cast<std::size_t>(i)] == 100 * (i / 21) + 10 * (i % 21 / 7) + i % 7);
+}
+
+TEST_CASE("the parent that a stage asks for is one that is kept, whatever lies between") {
+    std::vector<int> results;
+    auto run = pipeline<int>("kept")
+                   .source(std::views::iota(0, 100))
+                   .fan_out("outer", [](shared<int> n) { return std::vector<int>(3, *n); })
+                   .fan_out("inner",
+                            [](int n) { // of the same type, and gone when the last child has been made
+                                return std::vector<long>{n, n + 1};
+                            })
+                   .map("ask", [](long x, Context& context) { return static_cast<int>(x) - *context.parent<int>(); })
+                   .limit(1)
+                   .in_order("collect", [&](int x) { results.push_back(x); });
+    static_cast<void>(run.run({.threads = 3}));
+    REQUIRE(results.size() == 600);
+    for (std::size_t i = 0; i < results.size(); ++i) REQUIRE(results[i] == static_cast<int>(i % 2));
+}
+
 TEST_CASE("a gather runs once for each parent when all children have ended, also for none, and keeps the order") {
     const auto threads = GENERATE(1U, 3U);
     std::vector<std::string> results;

@@ -210,19 +210,34 @@ TEST_CASE("a failing candidate leaves its batch, and the others are done") {
     CHECK(std::set<std::uint64_t>(scores.begin(), scores.end()).size() == 3);
 }
 
-TEST_CASE("pushed items wait for their batch, and the last leaves when the host closes") {
-    std::vector<std::uint64_t> scores;
-    auto run = pipeline<Site>("pushed")
-                   .route("infer", on_cpu, on_device, {.cells = {}, .full = 8, .forms = Forms::equivalent})
-                   .in_order("collect", [&](const Site& site) { scores.push_back(site.score); });
-    Pool pool({.max_threads = 2});
-    auto handle = run.start(pool);
-    for (std::uint32_t i = 0; i < 70; ++i) REQUIRE(handle.push(site_of(0, i)));
-    handle.close();
-    static_cast<void>(handle.wait());
-    REQUIRE(scores.size() == 70);
-    CHECK(std::count(scores.begin(), scores.end(), scores[0]) == 30);
-    CHECK(std::count(scores.begin(), scores.end(), scores[69]) == 10);
+TEST_CASE("pushed items wait for their batch, however few may be open, and the last leaves when the host closes") {
+    for (const bool first : {true, false}) {
+        for (const std::size_t open_items : {0U, 1U, 7U}) {
+            CAPTURE(first, open_items);
+            std::vector<std::uint64_t> scores;
+            const auto collect = [&](const Site& site) { scores.push_back(site.score); };
+            const BatchOptions<Site> equivalent{.cells = {}, .full = 8, .forms = Forms::equivalent};
+            auto batched = pipeline<Site>("pushed").route("infer", on_cpu, on_device, equivalent);
+            auto behind = pipeline<Site>("pushed")
+                              .map("look", [](Site& site) { site.score += 0; })
+                              .route("infer", on_cpu, on_device, equivalent);
+            Pool pool({.max_threads = 2});
+            const auto push_all = [&](auto run) {
+                auto handle = run.start(pool, {.open_items = open_items});
+                for (std::uint32_t i = 0; i < 70; ++i) REQUIRE(handle.push(site_of(0, i)));
+                handle.close();
+                static_cast<void>(handle.wait());
+            };
+            if (first) {
+                push_all(std::move(batched).in_order("collect", collect));
+            } else {
+                push_all(std::move(behind).in_order("collect", collect));
+            }
+            REQUIRE(scores.size() == 70);
+            CHECK(std::count(scores.begin(), scores.end(), scores[0]) == 30);
+            CHECK(std::count(scores.begin(), scores.end(), scores[69]) == 10);
+        }
+    }
 }
 
 TEST_CASE("two stages with equivalent forms for the same candidates are refused") {

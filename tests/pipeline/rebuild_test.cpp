@@ -59,23 +59,22 @@ struct Run {
 };
 
 /// Far more candidates than fit wait before a stage that one worker at a time enters. Without a disk they can only be
-/// dropped.
-Run run_backlog(Again& again, const std::optional<SpillOptions>& spill,
-                const std::function<Reaction(const Error&, const Key&)>& on_error = {}) {
+/// dropped. `with_rebuild` gives the stage that makes them its rebuild function.
+template <class WithRebuild>
+Run run_backlog(WithRebuild with_rebuild, const std::optional<SpillOptions>& spill,
+                const std::function<Reaction(const Error&, const Key&)>& on_error = {},
+                const GovernorOptions& memory = {.memory = 1_MiB, .watch_process = false}) {
     Run run;
     std::atomic<int> made{0};
-    auto waiting = pipeline<int>("backlog")
-                       .source(std::views::iota(0, items))
-                       .map("make",
-                            [&](int number) {
-                                ++made;
-                                return tensor(number);
-                            })
-                       .rebuild(std::ref(again))
+    auto making = pipeline<int>("backlog").source(std::views::iota(0, items)).map("make", [&](int number) {
+        ++made;
+        return tensor(number);
+    });
+    auto waiting = with_rebuild(std::move(making))
                        .map("wait",
                             [&](Tensor& t) {
                                 // The first waits for a backlog.
-                                const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                                const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
                                 while (made < 200 && std::chrono::steady_clock::now() < patience)
                                     std::this_thread::yield();
                                 if (!right(t)) t.number = -1;
@@ -83,12 +82,19 @@ Run run_backlog(Again& again, const std::optional<SpillOptions>& spill,
                        .limit(1)
                        .map("number", [](const Tensor& t) { return t.number; })
                        .in_order("collect", [&](int number) { run.results.push_back(number); });
-    Pool pool({.min_threads = 2, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
+    Pool pool({.min_threads = 2, .max_threads = 3, .memory = memory});
     Options options;
     options.spill = spill.value_or(SpillOptions{.directory = ""});
     options.on_error = on_error;
     run.report = waiting.run(pool, options);
     return run;
+}
+
+Run run_backlog(Again& again, const std::optional<SpillOptions>& spill,
+                const std::function<Reaction(const Error&, const Key&)>& on_error = {},
+                const GovernorOptions& memory = {.memory = 1_MiB, .watch_process = false}) {
+    return run_backlog([&](auto making) { return std::move(making).rebuild(std::ref(again)); }, spill, on_error,
+                       memory);
 }
 
 } // namespace
@@ -100,6 +106,34 @@ TEST_CASE("without a disk, candidates that can be made again are dropped and mad
     CHECK(run.report.spilled == 0);
     CHECK(run.report.rebuilt > 50);
     CHECK(static_cast<int>(run.report.rebuilt) == again.calls);
+}
+
+TEST_CASE("what stays of a dropped candidate is what it is made again from, also for the trial") {
+    struct Recipe {
+        std::int64_t thrice = 0;
+    };
+    const bool disk = GENERATE(false, true);
+    const TemporaryDirectory directory;
+    std::atomic<int> taken{0}, made_again{0}, wrong{0};
+    const Run run = run_backlog(
+        [&](auto making) {
+            return std::move(making).rebuild(
+                [&](const Tensor& t) noexcept {
+                    ++taken;
+                    return Recipe{std::int64_t{3} * t.number};
+                },
+                [&](const Recipe& recipe, Context& context) {
+                    ++made_again;
+                    if (recipe.thrice != std::int64_t{3} * static_cast<int>(context.key().ordinals[0])) ++wrong;
+                    return tensor(static_cast<int>(recipe.thrice / 3));
+                });
+        },
+        disk ? std::optional(SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true}) : std::nullopt);
+    CHECK(run.results == counted(items));
+    CHECK(wrong == 0);
+    CHECK(taken > 0);
+    CHECK(taken == made_again);
+    if (!disk) CHECK(static_cast<int>(run.report.rebuilt) == made_again);
 }
 
 TEST_CASE("with a disk and a rebuild, no result depends on which of them is used") {
@@ -126,6 +160,32 @@ TEST_CASE("a disk that is full from the start leaves dropping, and results stay 
         run_backlog(again, SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true, .files = files});
     CHECK(run.results == counted(items));
     CHECK(run.report.rebuilt > 0);
+}
+
+TEST_CASE("without a disk, what is dear to make again is dropped only above the mark at which the source is held") {
+    const bool full_disk = GENERATE(false, true);
+    CAPTURE(full_disk);
+    const TemporaryDirectory directory;
+    const auto files = std::make_shared<FaultyFiles>();
+    files->fail_writes = ENOSPC;
+    std::optional<SpillOptions> spill;
+    if (full_disk) spill = SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true, .files = files};
+    const auto rebuilt = [&](double hold_above) {
+        Again again;
+        again.before = [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };
+        const Run run = run_backlog(again, spill, {},
+                                    {.memory = 12_MiB, // all are 9 MB
+                                     .low = 0.1,
+                                     .spill_below = 0.1,
+                                     .spill_above = 0.2,
+                                     .hold_above = hold_above,
+                                     .watch_process = false});
+        CHECK(run.results == counted(items));
+        CHECK(run.report.memory_peak > 0);
+        return run.report.rebuilt;
+    };
+    CHECK(rebuilt(1.0) == 0);
+    CHECK(rebuilt(0.3) > 0);
 }
 
 TEST_CASE("a rebuild that throws ends the run with the candidate's key") {
@@ -216,7 +276,7 @@ TEST_CASE("children are made again from their parent, in its family, whatever wa
             })
             .batch("together",
                    [&](batch<Child>& children) {
-                       const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                       const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
                        while (made < 400 && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
                        for (Child& c : children) {
                            if (c.values[0] != static_cast<std::uint8_t>(c.parent->number + c.number)) wrong = true;
@@ -305,15 +365,8 @@ TEST_CASE("a payload in its own memory is made again in its own memory") {
 }
 
 TEST_CASE("a rebuild that asks for a parent that nobody keeps fails with a reason") {
-    auto run = pipeline<int>("no parent")
-                   .source(std::views::iota(0, 300))
-                   .map("make", tensor)
-                   .rebuild([](Context& context) { return *context.parent<Tensor>(); })
-                   .map("slow", [](Tensor&) { std::this_thread::sleep_for(std::chrono::microseconds(300)); })
-                   .limit(1)
-                   .in_order("ignore", [](const Tensor&) {});
-    Pool pool({.min_threads = 2, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
-    Options options;
-    options.spill = SpillOptions{.directory = ""};
-    CHECK_THROWS_WITH(run.run(pool, options), Catch::Contains("no fan-out above keeps one of this type"));
+    const auto asks = [](auto making) {
+        return std::move(making).rebuild([](Context& context) { return *context.parent<Tensor>(); });
+    };
+    CHECK_THROWS_WITH(run_backlog(asks, {}), Catch::Contains("no fan-out above keeps one of this type"));
 }

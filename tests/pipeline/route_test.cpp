@@ -95,7 +95,7 @@ TEST_CASE("a device under a small memory budget, with results on disk, gives the
         auto run = routed(count, done)
                        .map("score",
                             [&](Pair& pair) { // the others' results wait for the first one's
-                                const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+                                const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
                                 while (pair.number == 0 && scored < 4000 && std::chrono::steady_clock::now() < patience)
                                     std::this_thread::yield();
                                 ++scored;
@@ -189,20 +189,48 @@ struct Overlapping {
     }
 };
 
+/// Gives its feeder no staging before all candidates are made: what the feeder then looks at is many whole batches.
+class LateDevice final : public Device {
+public:
+    LateDevice(const std::atomic<int>& made, int all) : made_(made), all_(all) {}
+
+    [[nodiscard]] std::string name() const override { return inner_.name(); }
+    [[nodiscard]] std::size_t free_memory() const override { return inner_.free_memory(); }
+    [[nodiscard]] std::unique_ptr<Staging> make_staging(std::size_t bytes) override {
+        const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+        while (made_ < all_ && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+        return inner_.make_staging(bytes);
+    }
+    [[nodiscard]] std::unique_ptr<Stream> make_stream() override { return inner_.make_stream(); }
+    void reset() override { inner_.reset(); }
+
+private:
+    const std::atomic<int>& made_;
+    const int all_;
+    HostDevice inner_{HostDeviceOptions{.memory = 4_MiB}};
+};
+
 } // namespace
 
 TEST_CASE("while a device computes one batch the next is packed, and the one before unpacked") {
+    constexpr int count = 900;
     Steps steps;
+    std::atomic<int> made{0};
     std::vector<int> results;
     auto run = pipeline<int>("overlapping")
-                   .source(std::views::iota(0, 120))
+                   .source(std::views::iota(0, count))
+                   .map("make",
+                        [&](int x) {
+                            ++made;
+                            return x;
+                        })
                    .route("add", [](batch<int>&) {}, Overlapping{&steps}, {.cells = {}, .forms = Forms::equivalent})
                    .in_order("collect", [&](int x) { results.push_back(x); });
-    static_cast<void>(run.run({.threads = 2, .devices = {small_device()}}));
+    static_cast<void>(run.run({.threads = 2, .devices = {std::make_shared<LateDevice>(made, count)}}));
     CHECK_FALSE(steps.alone);
-    CHECK(steps.unpacked == 4); // batches of thirty
-    REQUIRE(results.size() == 120);
-    for (int i = 0; i < 120; ++i) CHECK(results[static_cast<std::size_t>(i)] == i + 1);
+    CHECK(steps.unpacked == count / 30); // batches of thirty
+    REQUIRE(results.size() == count);
+    for (int i = 0; i < count; ++i) CHECK(results[static_cast<std::size_t>(i)] == i + 1);
 }
 
 TEST_CASE("a plain function may be the device form") {

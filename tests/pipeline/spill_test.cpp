@@ -1,3 +1,4 @@
+#include "spill/faulty_files.hpp"
 #include "spillway/pipeline.hpp"
 #include "temporary_directory.hpp"
 
@@ -15,6 +16,7 @@
 #include <vector>
 
 using namespace spillway;
+using spillway::test::FaultyFiles;
 using spillway::test::TemporaryDirectory;
 
 namespace {
@@ -80,7 +82,7 @@ TEST_CASE("parked results behind a straggler go to disk and come out in order") 
                    .map("make",
                         [&](int x) {
                             if (x == 0) {
-                                const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+                                const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
                                 while (made < 700 && std::chrono::steady_clock::now() < patience)
                                     std::this_thread::yield();
                             }
@@ -177,10 +179,107 @@ TEST_CASE("families spill with their children, and a child that comes back finds
     CHECK(spilled > 0);
 }
 
+TEST_CASE("two generations of shared parents spill and come back, each before those that look into it") {
+    struct Window {
+        int number = 0;
+        std::vector<std::uint8_t> reads;
+        shared<Tensor> region;
+    };
+    struct Site {
+        int number = 0;
+        std::vector<std::uint8_t> pileup;
+        shared<Window> window;
+        shared<Tensor> region;
+    };
+    std::uint64_t spilled = 0;
+    for (int attempt = 0; attempt < 100 && spilled == 0; ++attempt) {
+        const TemporaryDirectory scratch;
+        std::vector<int> results;
+        std::atomic<bool> wrong{false};
+        auto run = pipeline<int>("generations")
+                       .source(std::views::iota(0, 40))
+                       .map("make", [](int x) { return tensor(x, 50000); })
+                       .fan_out("windows",
+                                [](shared<Tensor> region) -> generator<Window> {
+                                    for (int i = 0; i < 4; ++i) {
+                                        Window window{i, tensor(i, 20000).values, region};
+                                        co_yield std::move(window);
+                                    }
+                                })
+                       .map("read", [](Window&) {})
+                       .limit(2)
+                       .fan_out("sites",
+                                [](shared<Window> window) -> generator<Site> {
+                                    for (int i = 0; i < 4; ++i) {
+                                        Site site{i, tensor(i, 5000).values, window, window->region};
+                                        co_yield std::move(site);
+                                    }
+                                })
+                       .map("slow",
+                            [&](Site& site) {
+                                if (!right(*site.region) || !right({site.window->number, site.window->reads}) ||
+                                    &*site.window->region != &*site.region)
+                                    wrong = true;
+                                if (site.number == 0) std::this_thread::sleep_for(std::chrono::microseconds(300));
+                            })
+                       .limit(1)
+                       .map("number",
+                            [](const Site& site) {
+                                return 100 * site.region->number + 10 * site.window->number + site.number;
+                            })
+                       .in_order("collect", [&](int x) { results.push_back(x); });
+        const Report report = small_run(run, 3_MiB, scratch.path());
+        CHECK_FALSE(wrong);
+        REQUIRE(results.size() == 640);
+        for (int i = 0; i < 640; ++i)
+            REQUIRE(results[static_cast<std::size_t>(i)] == 100 * (i / 16) + 10 * (i % 16 / 4) + i % 4);
+        CHECK(std::filesystem::is_empty(scratch.path()));
+        spilled += report.spilled;
+    }
+    CHECK(spilled > 0);
+}
+
+TEST_CASE("a spilled parent that cannot be read back ends the run") {
+    struct Unreadable : FaultyFiles {
+        std::int64_t read(int, std::span<const iovec>, std::uint64_t) override { return -EIO; }
+    };
+    struct Child {
+        int number = 0;
+        shared<Tensor> parent;
+    };
+    bool failed = false; // whether a parent goes to disk is up to the machine: again, until one did
+    for (int attempt = 0; attempt < 100 && !failed; ++attempt) {
+        const TemporaryDirectory scratch;
+        auto run = pipeline<int>("unreadable")
+                       .source(std::views::iota(0, 100))
+                       .map("make", [](int x) { return tensor(x, 50000); })
+                       .fan_out("children",
+                                [](shared<Tensor> parent) -> generator<Child> {
+                                    for (int i = 0; i < 4; ++i) {
+                                        Child child{i, parent};
+                                        co_yield std::move(child);
+                                    }
+                                })
+                       .batch("together", [](batch<Child>&) {}, {.cells = {}, .full = 1000}) // takes all that there is
+                       .in_order("ignore", [](const Child&) {});
+        Pool pool({.max_threads = 3, .memory = {.memory = 3_MiB, .watch_process = false}});
+        SpillOptions spill{.directory = scratch.path(), .allow_tmpfs = true};
+        spill.files = std::make_shared<Unreadable>();
+        try {
+            static_cast<void>(run.run(pool, {.spill = spill}));
+        } catch (const Error& error) {
+            CHECK(error.code() == ErrorCode::disk);
+            failed = true;
+        }
+    }
+    CHECK(failed);
+}
+
 TEST_CASE("a gather of children that went to disk gets them all back") {
     const TemporaryDirectory scratch;
     std::vector<std::size_t> results;
     std::atomic<Handle<int>*> going{nullptr};
+    std::atomic<bool> first{true};
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     auto run =
         pipeline<int>("gather")
@@ -194,7 +293,8 @@ TEST_CASE("a gather of children that went to disk gets them all back") {
             .map("straggler",
                  [&](Tensor t) {
                      const auto waits = [&] { return going == nullptr || going.load()->progress().spilled_bytes == 0; };
-                     while (t.number == 0 && waits() && std::chrono::steady_clock::now() < patience)
+                     const bool straggles = first.exchange(false); // whichever child it is: no other may come before it
+                     while (straggles && waits() && std::chrono::steady_clock::now() < patience)
                          std::this_thread::sleep_for(std::chrono::microseconds(100));
                      return t;
                  })

@@ -1,4 +1,5 @@
 // Regions that are cut, closed, drained and cut again, under every interleaving: no page has two holders.
+#include "base/countdown.hpp"
 #include "base/index_stack.hpp"
 #include "interleaving/simulation.hpp"
 #include "region/cutter.hpp"
@@ -17,7 +18,8 @@ struct Regions {
     static constexpr std::uint32_t count = 5, most_pages = 2;
 
     struct Region {
-        SimulatedAtomic<std::uint32_t> references{0}, link{0};
+        Countdown<SimulatedAtomics> references{0};
+        SimulatedAtomic<std::uint32_t> link{0};
         std::array<Plain<int>, most_pages> held{Plain<int>{0}, Plain<int>{0}};
     };
 
@@ -34,7 +36,7 @@ struct Regions {
             index, [this](std::uint32_t i) -> auto& { return regions[i].link; });
     }
     void drop(std::uint32_t index, std::uint32_t references) {
-        if (drop_references(regions[index].references, references)) recycle(index);
+        if (regions[index].references.arrive(references)) recycle(index);
     }
     RegionPiece take() {
         const RegionPiece piece = cutter.take(
@@ -42,7 +44,7 @@ struct Regions {
             [this] {
                 const std::uint32_t index = free.pop([this](std::uint32_t i) -> auto& { return regions[i].link; });
                 expect(index != IndexStack<>::none, "a region was lost");
-                regions[index].references.store(open_bias, std::memory_order_relaxed);
+                regions[index].references.begin(open_bias);
                 return index;
             },
             [this](std::uint32_t index) { recycle(index); },
@@ -126,7 +128,7 @@ TEST_CASE("regions go round in random runs of two workers and a trimmer") {
 }
 
 TEST_CASE("counting a region down needs its orders") {
-    CHECK(verify_each_order_is_needed({.preemptions = 1}, two_workers_in_turn, {"drop_references"}) == "");
+    CHECK(verify_each_order_is_needed({.preemptions = 1}, two_workers_in_turn, {"arrive"}) == "");
 }
 
 } // namespace

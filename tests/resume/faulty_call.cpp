@@ -2,23 +2,29 @@
 //
 //     spillway-call-faulty kill-before@17 -f ref.fa -o calls.vcf.gz --resume DIR in.bam      the 18th call on a file
 //     spillway-call-faulty ENOSPC@17+ ...                                                    that one and all after it
-//     spillway-call-faulty count ...                                                         prints how many there are,
-//     and how many payloads were spilled
+//     spillway-call-faulty count ...                                                         prints how many there are, how
+//     many payloads were spilled, and how many spans were finished by an earlier run
+//     spillway-call-faulty slow-output ENOSPC@17 ... --tmp-dir DIR                           it runs ahead and spills
 //
-// Faults: kill-before, kill-after, half, late, ENOSPC, EIO, EDQUOT, EMFILE, EACCES, EROFS, EINTR.
+// Faults: kill-before, kill-after, half, late, ENOSPC, EIO, EDQUOT, EMFILE, EACCES, EROFS, EINTR. Each kind of call that
+// meets one is told on standard error: "fault: write /tmp/journal-00000001".
 #include "calling.hpp"
 #include "signals.hpp"
 #include "spill/faulty_files.hpp"
 
 #include "spillway/error.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <map>
+#include <mutex>
+#include <set>
 
 namespace {
 
 using spillway::test::Fault;
+using spillway::test::FaultyFiles;
 
 const std::map<std::string, Fault> faults = {
     {"kill-before", {.kills = true}},
@@ -34,35 +40,83 @@ const std::map<std::string, Fault> faults = {
     {"EINTR", {.error = EINTR}},
 };
 
+/// Its output takes nothing until candidates have been written to the disk, or were to be, though not for ever.
+class SlowOutput : public FaultyFiles {
+public:
+    explicit SlowOutput(const std::vector<std::string>& temporary_directories) {
+        for (const std::string& directory : temporary_directories)
+            directories_.push_back(std::filesystem::weakly_canonical(directory).string() + '/');
+    }
+
+    std::int64_t append(int file, std::span<const std::byte> bytes) override {
+        for (; !spilled_ && naps_ > 0; --naps_) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return FaultyFiles::append(file, bytes);
+    }
+    std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
+        const auto path = std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(file)).string();
+        const auto holds = [&](const std::string& directory) { return path.starts_with(directory); };
+        if (std::any_of(directories_.begin(), directories_.end(), holds)) spilled_ = true; // else it is the journal
+        return FaultyFiles::write(file, pieces, offset);
+    }
+
+private:
+    std::vector<std::string> directories_;
+    std::atomic<bool> spilled_{false};
+    int naps_ = 500; // the sink's: one thread at a time
+};
+
+/// Tells each kind of call once.
+class FaultsMet {
+public:
+    void tell(const std::string& call) {
+        const std::lock_guard lock(mutex_);
+        if (told_.insert(call).second) std::cerr << "fault: " << call << '\n';
+    }
+
+private:
+    std::mutex mutex_;
+    std::set<std::string> told_;
+};
+
 } // namespace
 
 int main(int argc, char** argv) {
+    const bool slow_output = argc > 1 && std::string(argv[1]) == "slow-output";
+    argc -= slow_output ? 1 : 0;
+    argv += slow_output ? 1 : 0;
     if (argc < 2) return 2;
-    const auto files = std::make_shared<spillway::test::FaultyFiles>();
     const std::string asked = argv[1];
     const bool counting = asked == "count";
-    if (!counting) {
-        const std::size_t at = asked.find('@');
-        const auto named = faults.find(asked.substr(0, at));
-        if (at == std::string::npos || named == faults.end()) {
-            std::cerr << "spillway-call-faulty: no such fault: " << asked << '\n';
-            return 2;
-        }
-        files->fault = named->second;
-        files->fault.for_good = asked.back() == '+';
-        files->fail_call = std::strtol(asked.c_str() + at + 1, nullptr, 10);
+    const std::size_t at = asked.find('@');
+    const auto named = faults.find(asked.substr(0, at));
+    if (!counting && (at == std::string::npos || named == faults.end())) {
+        std::cerr << "spillway-call-faulty: no such fault: " << asked << '\n';
+        return 2;
     }
     const caller::StopOnSignal signals;
     try {
         const auto command = caller::parse(argc - 1, argv + 1);
         if (!command.options) return command.exit_code;
+        std::shared_ptr<FaultyFiles> files;
+        if (slow_output)
+            files = std::make_shared<SlowOutput>(command.options->temporary_directories);
+        else
+            files = std::make_shared<FaultyFiles>();
+        if (!counting) {
+            files->fault = named->second;
+            files->fault.for_good = asked.back() == '+';
+            files->fail_call = std::strtol(asked.c_str() + at + 1, nullptr, 10);
+        }
+        FaultsMet met;
+        files->on_fault = [&](const std::string& call) { met.tell(call); };
         const caller::RunReport report = caller::run(
             *command.options,
             {.stop = signals.token(),
              .warn = [](const std::string& text) { std::cerr << "spillway-call: warning: " << text << '\n'; },
              .progress = {},
              .files = files});
-        if (counting) std::cout << files->calls << ' ' << report.pipeline.spilled << '\n';
+        if (counting)
+            std::cout << files->calls << ' ' << report.pipeline.spilled << ' ' << report.spans_resumed << '\n';
         return 0;
     } catch (const spillway::Error& error) {
         std::cerr << "spillway-call: " << error.what() << '\n';

@@ -108,8 +108,19 @@ TEST_CASE("what is in flight on the device counts against it") {
     Load load = load_of(0.9);
     load.cells_in_flight = 3 * tile;
     CHECK(router.decide(load) == cpu(Why::kept)); // 4 times 600 us
-    load.cells_in_flight = 2 * tile;
+    load.cells_in_flight = 1 * tile;
+    load.cells_of_others = 2 * tile;
+    CHECK(router.decide(load) == cpu(Why::kept)); // whoever gave it
+    load.cells_of_others = 1 * tile;
     CHECK(router.decide(load) == device(Why::switched)); // 3 times
+}
+
+TEST_CASE("one that shares a device with others is measured while they keep it busy") {
+    Router router(options_with_tiles());
+    measure_cpu(router);
+    Load load = load_of(0.9);
+    load.cells_of_others = 50 * tile;
+    CHECK(router.decide(load) == device(Why::trial));
 }
 
 TEST_CASE("the parts of a device's time are added up") {

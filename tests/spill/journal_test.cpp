@@ -1,4 +1,4 @@
-// The journal: what is resumed, what is refused, and what survives a disk that fails or loses power.
+// The journal: what is resumed, and what is refused.
 #include "faulty_files.hpp"
 #include "hts/expect_error.hpp"
 #include "memory_file.hpp"
@@ -203,7 +203,7 @@ TEST_CASE("what was finished behind a straggler is kept") {
                        .map("work",
                             [&](int x) {
                                 if (x == 0) {
-                                    const auto patience = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+                                    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
                                     while (done < 19 && std::chrono::steady_clock::now() < patience)
                                         std::this_thread::yield();
                                     throw std::runtime_error("the straggler fails in the end");
@@ -295,7 +295,7 @@ TEST_CASE("planted links, pipes, others' files and open directories are refused,
         CHECK(refusal().find("it belongs to another user") != std::string::npos);
         REQUIRE(::chown(kept.c_str(), 0, 0) == 0);
     } else {
-        std::cout << "skipped in part: giving a file away needs root\n";
+        std::cout << "SKIPPED in part: giving a file away needs root\n";
     }
     fs::remove(planted);
     fs::permissions(kept, fs::perms(0770));
@@ -365,190 +365,4 @@ TEST_CASE("a journal without a source, and results that look into their parents,
     const Error error = error_of([&] { run.run({.spill = SpillOptions{}, .journal = &journal}); });
     CHECK(error.code() == ErrorCode::usage);
     CHECK(says(error, "results must not hold a shared parent"));
-}
-
-namespace {
-
-/// Fails syncs by number, and remembers which file each sync was of.
-class SyncFiles : public FaultyFiles {
-public:
-    std::set<int> failing; ///< Data syncs, counted from 0.
-    std::vector<int> synced;
-    std::set<int> failed_files;
-    bool retried = false;
-
-    int open(int directory, const char* path, int flags, unsigned mode) override {
-        const int file = FaultyFiles::open(directory, path, flags, mode);
-        if ((flags & O_CREAT) != 0) failed_files.erase(file); // A number that is in use again.
-        return file;
-    }
-    std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
-        retried = retried || failed_files.contains(file);
-        return FaultyFiles::write(file, pieces, offset);
-    }
-    int sync(int file, bool data_only) override {
-        if (!data_only) return FaultyFiles::sync(file, data_only);
-        retried = retried || failed_files.contains(file);
-        synced.push_back(file);
-        if (!failing.contains(static_cast<int>(synced.size()) - 1)) return FaultyFiles::sync(file, data_only);
-        failed_files.insert(file);
-        return -EIO;
-    }
-};
-
-void hand_over(RunJournal& journal, std::uint64_t item) {
-    auto group = journal.begin_group();
-    Key key;
-    key.ordinals[0] = item;
-    key.depth = 1;
-    group->result(key, std::vector<std::byte>(100, static_cast<std::byte>(item)));
-    journal.hand_over(std::move(group));
-}
-
-} // namespace
-
-TEST_CASE("a failed sync is never tried again on the same file: what it held is written to another") {
-    const TemporaryDirectory directory;
-    const auto files = std::make_shared<SyncFiles>();
-    files->failing = {1, 2, 5};
-    JournalOptions options = kept_in(directory);
-    options.files = files;
-    options.commit_period = std::chrono::milliseconds(1);
-    {
-        RunJournal journal(options);
-        journal.start();
-        for (std::uint64_t item = 0; item < 20; ++item) {
-            hand_over(journal, item);
-            const std::uint64_t before = journal.statistics().commits + journal.statistics().failed_commits;
-            while (journal.statistics().commits + journal.statistics().failed_commits == before)
-                std::this_thread::yield();
-        }
-        journal.finish();
-        CHECK(journal.statistics().failed_commits == 3);
-        CHECK_FALSE(journal.statistics().broken);
-    }
-    CHECK_FALSE(files->retried);
-    CHECK(files->synced.size() > 6);
-    Journal again(kept_in(directory));
-    CHECK(again.statistics().items_found == 20);
-}
-
-TEST_CASE("a journal whose every sync fails breaks, says so once, and the run goes on") {
-    const TemporaryDirectory directory;
-    const auto files = std::make_shared<SyncFiles>();
-    for (int i = 0; i < 10000; ++i) files->failing.insert(i);
-    JournalOptions options = kept_in(directory);
-    options.files = files;
-    Lines log;
-    options.log = [&](std::string_view line) { log.emplace_back(line); };
-    Journal journal(options);
-    Regions regions;
-    regions.run(&journal);
-    CHECK(regions.lines == undisturbed());
-    CHECK(journal.statistics().broken);
-    CHECK_FALSE(files->retried);
-    CHECK(log.size() == 1);
-}
-
-namespace {
-
-/// Records what reaches the one journal file, in order.
-class RecordingFiles : public FaultyFiles {
-public:
-    struct Event {
-        bool sync = false;
-        std::uint64_t offset = 0;
-        std::vector<std::byte> bytes;
-    };
-    std::vector<Event> events;
-
-    std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
-        Event event{false, offset, {}};
-        for (const iovec& piece : pieces) {
-            const auto* bytes = static_cast<const std::byte*>(piece.iov_base);
-            event.bytes.insert(event.bytes.end(), bytes, bytes + piece.iov_len);
-        }
-        const std::int64_t done = FaultyFiles::write(file, pieces, offset);
-        if (done > 0) {
-            event.bytes.resize(static_cast<std::size_t>(done));
-            events.push_back(std::move(event));
-        }
-        return done;
-    }
-    int sync(int file, bool data_only) override {
-        const int result = FaultyFiles::sync(file, data_only);
-        if (data_only && result == 0) events.push_back({true, 0, {}});
-        return result;
-    }
-};
-
-} // namespace
-
-TEST_CASE(
-    "after a power cut that dropped or reordered what was not synced the journal gives a prefix, and all that was") {
-    const TemporaryDirectory directory;
-    const auto files = std::make_shared<RecordingFiles>();
-    JournalOptions options = kept_in(directory);
-    options.files = files;
-    options.commit_period = std::chrono::milliseconds(1);
-    {
-        RunJournal journal(options);
-        journal.start();
-        for (std::uint64_t item = 0; item < 150; ++item) {
-            for (int i = 0; i < 5; ++i) hand_over(journal, item * 5 + static_cast<std::uint64_t>(i));
-            if (item % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-        }
-    }
-    const auto scan = [](const std::vector<std::byte>& image) {
-        std::vector<std::uint64_t> items;
-        MemoryFile memory(image);
-        const JournalScan found = scan_journal(
-            memory, 0, image.size(), [&](const JournalRecord& record) { items.push_back(record.key.ordinals[0]); });
-        if (!found.begun && !items.empty()) FAIL("records without a header");
-        return items;
-    };
-    // What the whole file holds, and where the syncs left it.
-    std::vector<std::byte> whole;
-    const auto apply = [](std::vector<std::byte>& image, std::uint64_t offset, std::span<const std::byte> bytes) {
-        image.resize(std::max<std::size_t>(image.size(), offset + bytes.size()));
-        std::copy(bytes.begin(), bytes.end(), image.begin() + static_cast<std::ptrdiff_t>(offset));
-    };
-    for (const auto& event : files->events) {
-        if (!event.sync) apply(whole, event.offset, event.bytes);
-    }
-    const std::vector<std::uint64_t> all = scan(whole);
-    REQUIRE(all.size() == 750);
-    REQUIRE(std::count_if(files->events.begin(), files->events.end(), [](const auto& e) { return e.sync; }) > 5);
-
-    std::mt19937_64 random(8); // NOLINT: a fixed seed is wanted
-    std::size_t lost_some = 0;
-    for (int state = 0; state < 10'000; ++state) {
-        const std::size_t cut = random() % (files->events.size() + 1);
-        std::size_t synced = 0;
-        for (std::size_t i = 0; i < cut; ++i) {
-            if (files->events[i].sync) synced = i;
-        }
-        std::vector<std::byte> image;
-        for (std::size_t i = 0; i < synced; ++i) {
-            if (!files->events[i].sync) apply(image, files->events[i].offset, files->events[i].bytes);
-        }
-        const std::vector<std::uint64_t> durable = scan(image);
-        // Of what was written since, each sector of 512 bytes got there or did not; the file may have its new length.
-        std::vector<std::byte> since = image;
-        for (std::size_t i = synced; i < cut; ++i) {
-            if (!files->events[i].sync) apply(since, files->events[i].offset, files->events[i].bytes);
-        }
-        if (random() % 2 == 0) image.resize(image.size() + random() % (since.size() - image.size() + 1));
-        const std::uint64_t odds = random() % 4;
-        for (std::size_t at = 0; at < since.size(); at += 512) {
-            if (random() % 4 < odds) continue;
-            const std::size_t count = std::min<std::size_t>(512, since.size() - at);
-            apply(image, at, std::span(since).subspan(at, count));
-        }
-        const std::vector<std::uint64_t> found = scan(image);
-        if (found.size() > all.size() || !std::equal(found.begin(), found.end(), all.begin())) FAIL("no prefix");
-        if (found.size() < durable.size()) FAIL("something synced is lost");
-        if (found.size() < scan(since).size()) ++lost_some;
-    }
-    CHECK(lost_some > 1000);
 }

@@ -37,6 +37,7 @@ using Bytes = std::vector<std::byte>;
 inline constexpr SegmentShape small_segments{.bytes = std::uint64_t{1} << 20U,
                                              .writeback = std::uint64_t{128} << 10U,
                                              .buffer = std::uint64_t{96} << 10U,
+                                             .kept = 0,
                                              .compression = Compression::Choice::never};
 inline constexpr std::uint64_t segment_bytes = small_segments.bytes;
 inline constexpr SegmentShape usual_segments{.compression = Compression::Choice::never};

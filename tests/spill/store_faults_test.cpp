@@ -118,6 +118,17 @@ TEST_CASE("the disk limit holds and room given back counts") {
     static_cast<void>(write_surely(store, 0, bytes_of(1, 70000)));
 }
 
+TEST_CASE("without a limit of the user's, nine tenths of what is free at the start are used, and no more") {
+    const ScratchDirectory scratch;
+    const auto files = std::make_shared<FaultyFiles>();
+    files->free_bytes = 4000000;
+    SpillStore store(scratch.options(), 1, files, small_segments);
+    const std::vector<SpillPlace> places = fill_up(store);
+    CHECK(store.statistics().bytes_on_disk <= 3600000);
+    CHECK(store.statistics().bytes_on_disk > 3600000 - 2 * 70056);
+    CHECK(places.size() >= 45);
+}
+
 TEST_CASE("a file size limit refuses records and kills nobody") {
     ScratchDirectory scratch;
     const pid_t child = ::fork();

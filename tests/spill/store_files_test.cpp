@@ -6,7 +6,10 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include <linux/magic.h>
 #include <sys/resource.h>
@@ -63,9 +66,79 @@ TEST_CASE("a directory that cannot be spilled to is refused with its name and a 
 
     const auto forbidden = std::make_shared<FaultyFiles>();
     forbidden->no_nameless = true;
-    forbidden->fail_call = 3; // The directory opens, is looked at and swept; the file in it does not open.
+    forbidden->fail_call = 4; // The directory opens, is looked at twice and swept; the file in it does not open.
     forbidden->fault.error = EACCES;
     CHECK(failure(options, forbidden).find("it may not be written") != std::string::npos);
+}
+
+TEST_CASE("a directory in which all may write and remove is refused, unless it is sticky or the user's own") {
+    class Owned : public FileSystem {
+    public:
+        uid_t owner = ::geteuid() + 1;
+        mode_t mode = 0777;
+        int status(int file, struct stat& out) override {
+            const int result = FileSystem::status(file, out);
+            out.st_uid = owner;
+            out.st_mode = (out.st_mode & ~mode_t{07777}) | mode;
+            return result;
+        }
+    };
+    const ScratchDirectory scratch;
+    const auto files = std::make_shared<Owned>();
+    CHECK_THROWS_WITH(SpillStore(scratch.options(), 1, files), Catch::Contains("all may write in it"));
+    for (const mode_t mode : {01777U, 0775U, 0755U}) {
+        files->mode = mode;
+        CHECK_NOTHROW(SpillStore(scratch.options(), 1, files));
+    }
+    files->mode = 0777;
+    files->owner = ::geteuid();
+    CHECK_NOTHROW(SpillStore(scratch.options(), 1, files));
+}
+
+TEST_CASE("what a kill left of a file's name goes at the next opening, a planted link alone, and nothing else") {
+    namespace fs = std::filesystem;
+    const ScratchDirectory scratch;
+    const std::vector<std::string> others = {".spillway-0123456789abcde", ".spillway-0123456789abcdeg",
+                                             ".spillway-0123456789abcdef0", "x.spillway-0123456789abcdef"};
+    for (const std::string& name : others) scratch.write(name, "other");
+    scratch.write(".spillway-0123456789abcdef", "");
+    fs::create_symlink(scratch.file(others[0]), scratch.file(".spillway-fedcba9876543210"));
+    const SpillStore store(scratch.options(), 1);
+    CHECK_FALSE(fs::exists(fs::symlink_status(scratch.file(".spillway-0123456789abcdef"))));
+    CHECK_FALSE(fs::exists(fs::symlink_status(scratch.file(".spillway-fedcba9876543210"))));
+    for (const std::string& name : others) CHECK(read_file(scratch.file(name)) == "other");
+}
+
+TEST_CASE("a store that is opened between the making of another's file and its unlinking harms neither") {
+    /// Calls `between` once, when a file that was made is about to lose its name.
+    struct Meanwhile : FaultyFiles {
+        std::function<void()> between;
+        int unlink(int directory, const char* path) override {
+            if (between) std::exchange(between, nullptr)();
+            return FaultyFiles::unlink(directory, path);
+        }
+    };
+    ScratchDirectory scratch;
+    const auto files = std::make_shared<Meanwhile>();
+    files->no_nameless = true;
+    std::optional<SpillStore> other;
+    SpillPlace place_in_other;
+    bool named = false;
+    files->between = [&] {
+        named = !scratch.empty();
+        other.emplace(scratch.options(), 1);
+        place_in_other = write_surely(*other, 0, bytes_of(2, 100000));
+    };
+    SpillStore store(scratch.options(), 1, files);
+    REQUIRE(other);
+    CHECK(named);
+    CHECK(scratch.empty()); // the other took the name for a dead run's
+    const SpillPlace place = write_surely(store, 0, bytes_of(1, 100000));
+    Bytes out;
+    store.read(place, out);
+    CHECK(out == bytes_of(1, 100000));
+    other->read(place_in_other, out);
+    CHECK(out == bytes_of(2, 100000));
 }
 
 TEST_CASE("a few descriptors do for any number of seats and segments") {

@@ -97,6 +97,95 @@ TEST_CASE("blocks of drained segments are the disk's again") {
     CHECK(blocks() <= segment_bytes);
 }
 
+namespace {
+
+SegmentShape keeping(std::uint64_t bytes) {
+    SegmentShape shape = small_segments;
+    shape.kept = bytes;
+    return shape;
+}
+
+} // namespace
+
+TEST_CASE("some drained segments keep their blocks, and are written again before any other") {
+    ScratchDirectory scratch;
+    SpillStore store(scratch.options(), 1, system_files(), keeping(3 * segment_bytes));
+    Bytes out;
+    for (int round = 0; round != 3; ++round) {
+        std::vector<SpillPlace> places;
+        for (std::uint64_t i = 0; i != 140; ++i) places.push_back(write_surely(store, 0, bytes_of(i, 70000)));
+        CHECK(store.statistics().segments == 10); // of 14 records each
+        for (std::uint64_t i = 0; i != places.size(); ++i) {
+            store.read(places[i], out);
+            REQUIRE(out == bytes_of(i, 70000));
+            store.release(places[i]);
+        }
+        CHECK(store.statistics().bytes_live == 0);
+        // Three are kept, and one is open.
+        CHECK(store.statistics().bytes_on_disk > 3 * 14 * 70000U);
+        CHECK(store.statistics().bytes_on_disk <= 4 * segment_bytes);
+    }
+}
+
+TEST_CASE("at the disk limit, and on a full disk, what drained segments keep makes room") {
+    ScratchDirectory scratch;
+    SpillOptions options = scratch.options();
+    options.disk_limit = 8 * segment_bytes;
+    const auto files = std::make_shared<FaultyFiles>();
+    SpillStore store(options, 2, files, keeping(segment_bytes));
+    std::vector<SpillPlace> places;
+    for (std::uint64_t i = 0; i != 15; ++i) places.push_back(write_surely(store, 0, bytes_of(i, 70000)));
+    for (const SpillPlace& place : places) store.release(place);
+    const std::uint64_t kept = 14 * 70000U;
+    REQUIRE(store.statistics().bytes_on_disk > kept);
+
+    SECTION("a long record takes it at the limit") {
+        const SpillPlace place = write_surely(store, 1, bytes_of(9, 7 * segment_bytes + segment_bytes / 2));
+        CHECK(store.statistics().bytes_on_disk <= options.disk_limit);
+        Bytes out;
+        store.read(place, out);
+        CHECK(out == bytes_of(9, 7 * segment_bytes + segment_bytes / 2));
+        store.release(place);
+        for (SpillPlace& again : places) again = write_surely(store, 0, bytes_of(7, 70000));
+        for (const SpillPlace& again : places) store.release(again);
+        CHECK(store.statistics().bytes_on_disk > kept); // as before
+    }
+    SECTION("a record is written again when the disk was full") {
+        const int error = GENERATE(ENOSPC, EDQUOT);
+        const std::size_t size = GENERATE(std::size_t{70000}, 2 * segment_bytes);
+        files->fault = {.error = error};
+        files->fail_call = 0;
+        const SpillPlace place = write_surely(store, 0, bytes_of(9, size));
+        CHECK(store.statistics().bytes_on_disk < kept + size);
+        Bytes out;
+        store.read(place, out);
+        CHECK(out == bytes_of(9, size));
+        files->fail_call = 0; // nothing is left to make room with
+        CHECK(store.write(0, {}, bytes_of(1, size)).error == error);
+    }
+}
+
+TEST_CASE("of a segment that is written again what the shorter use leaves behind goes back to the disk") {
+    ScratchDirectory scratch;
+    SpillStore store(scratch.options(), 1, system_files(), keeping(segment_bytes));
+    for (int round = 0; round != 3; ++round) {
+        std::vector<SpillPlace> places;
+        for (std::uint64_t i = 0; i != 15; ++i) places.push_back(write_surely(store, 0, bytes_of(i, 70000)));
+        for (const SpillPlace& place : places) store.release(place);
+        CHECK(store.statistics().bytes_on_disk > 14 * 70000U); // one is kept, and one is open
+        // The open one takes two of these, the kept one after it one, which ends far before the last use did.
+        places.clear();
+        for (std::uint64_t i = 0; i != 3; ++i) places.push_back(write_surely(store, 0, bytes_of(i, 400000)));
+        places.push_back(write_surely(store, 0, bytes_of(9, 900000)));
+        const std::uint64_t live = store.statistics().bytes_live;
+        CHECK(store.statistics().bytes_on_disk <= live + 3 * 70000U + segment_bytes / 8);
+        Bytes out;
+        store.read(places.back(), out);
+        CHECK(out == bytes_of(9, 900000));
+        for (const SpillPlace& place : places) store.release(place);
+    }
+}
+
 TEST_CASE("a record longer than a segment gets an extent of its own and gives it back") {
     ScratchDirectory scratch;
     SpillStore store(scratch.options(), 2, system_files(), small_segments);

@@ -31,6 +31,7 @@ struct Pending {
     std::size_t local_bytes = 0;
     std::size_t limit = 0;
     Lender* lender = nullptr;
+    std::function<void(const Payload&, Payload&)> recipe = {};
     std::function<void(Item&, Run&)> rebuild = {};
 
     template <class In>
@@ -39,15 +40,15 @@ struct Pending {
     template <class NewFactory>
     auto with_local(NewFactory new_factory, std::size_t bytes) && {
         return Pending<Kind, F, std::invoke_result_t<NewFactory&>, NewFactory>{
-            std::move(name), std::move(f), std::move(kind), std::move(new_factory),
-            bytes,           limit,        nullptr,         std::move(rebuild)};
+            std::move(name), std::move(f), std::move(kind),   std::move(new_factory), bytes,
+            limit,           nullptr,      std::move(recipe), std::move(rebuild)};
     }
     template <class T>
     auto with_resource(resources<T>& pool) && {
         static_assert(!std::is_same_v<Kind, FanOutKind>,
                       "a fan-out's children are made long after its function has returned: use .local()");
-        return Pending<Kind, F, T, Lent>{std::move(name), std::move(f), std::move(kind),   {}, 0,
-                                         limit,           &pool,        std::move(rebuild)};
+        return Pending<Kind, F, T, Lent>{std::move(name), std::move(f),      std::move(kind),   {}, 0, limit,
+                                         &pool,           std::move(recipe), std::move(rebuild)};
     }
     template <class In>
     void finish(Plan& plan) && {
@@ -55,6 +56,7 @@ struct Pending {
         stage->local_bytes = local_bytes;
         stage->limit = limit;
         stage->lender = lender;
+        stage->recipe = std::move(recipe);
         stage->rebuild = std::move(rebuild);
         plan.stages.push_back(std::move(stage));
     }

@@ -132,8 +132,11 @@ public:
     std::size_t local_bytes = 0; ///< What a worker's state holds, for the budget.
     Lender* lender = nullptr;    ///< Where its state is borrowed, while a worker is inside.
     bool gathers = false;        ///< fan_out: a gather closes it.
-    /// Makes an item's payload again as the stage left it, into an empty one. Called by any worker, several at once;
-    /// throws what the user's function throws. None: its results can only be kept.
+    /// What is left of a payload that is dropped goes into another, which may be the same; without allocating, and
+    /// never throws. None: nothing is left.
+    std::function<void(const Payload& made, Payload& left)> recipe = {};
+    /// Makes an item's payload again as the stage left it, from the one that holds its recipe, or none. Called by any
+    /// worker, several at once; throws what the user's function throws. None: its results can only be kept.
     std::function<void(Item& item, Run& run)> rebuild = {};
 };
 

@@ -41,7 +41,7 @@ public:
     template <class T>
     [[nodiscard]] shared<T> parent() const {
         detail::Parent* const found = detail::nearest_parent<T>(run_->parent(*item_));
-        if (found == nullptr || found->payload.object() == nullptr)
+        if (found == nullptr)
             throw Error(ErrorCode::usage, "looking for a candidate's parent", to_string(key()),
                         "no fan-out above keeps one of this type: see shared");
         return shared<T>(*found);

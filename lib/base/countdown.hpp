@@ -16,6 +16,9 @@ class Countdown {
 public:
     explicit Countdown(std::uint64_t count) : left_(count) {}
 
+    /// Begins anew. Only by whom nobody else counts with; whatever hands the rest on to them orders this before.
+    void begin(std::uint64_t count) noexcept { left_.store(count, std::memory_order_relaxed); }
+
     /// Only while something is left. Relaxed: whoever is told of the last one needs no order with this.
     void expect(std::uint64_t more) noexcept { left_.fetch_add(more, std::memory_order_relaxed); }
 
