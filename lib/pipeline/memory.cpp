@@ -95,13 +95,17 @@ Place Core::put_away(SeatState& seat, Slot& slot, std::size_t stage) {
     if (!drop) {
         const auto start = Clock::now();
         if (write_out(seat, slot)) {
-            if (choice != nullptr) choice->written(bytes, Clock::now() - start);
+            if (choice != nullptr) {
+                choice->written(bytes, Clock::now() - start);
+                choice->put_away(bytes);
+            }
             return Place::disk;
         }
     }
     // There is no disk, or it is full or fails. Sources are held back instead: what is dearly made again is dropped only
     // where that was not enough (of a caller's candidates, dropped as soon as memory is short, a third as much work more).
     if (!drop && (choice == nullptr || governor_.verdict() != Verdict::hold)) return Place::memory;
+    choice->put_away(bytes);
     leave_recipe(made_by, slot.payload, slot.payload);
     release_slab(seat, slot);
     discharge(seat, slot);

@@ -26,6 +26,7 @@ int dropped(SpillChoice& choice, std::chrono::nanoseconds again, std::chrono::na
             choice.written(record, disk / 2);
             choice.read(record, disk / 2);
         }
+        choice.put_away(record);
     }
     return count;
 }
@@ -65,6 +66,14 @@ TEST_CASE("the cheaper way is taken nearly always, the dearer at most as often a
     const int count = dropped(dear, 300us, 200us);
     CHECK(count >= 10); // 100 us more of 200: once in 50
     CHECK(count <= 20);
+}
+
+TEST_CASE("where the disk takes nothing, what is dear is never dropped to learn its price") {
+    SpillChoice choice;
+    choice.rebuilt(record, 2ms);
+    bool dropped = false;
+    for (int refused = 0; refused < 100'000; ++refused) dropped = dropped || choice.drops(record);
+    CHECK_FALSE(dropped);
 }
 
 TEST_CASE("lumps are spread over all records that were gathered before them") {
