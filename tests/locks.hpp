@@ -1,7 +1,8 @@
 // Counts the mutex and condition variable calls that our own code makes. The executable's own definitions stand before
-// the C library's, for all code in the process; a call counts if it comes from this executable's text. Included by one
-// source file of an executable.
+// the C library's, for all code in the process; a call counts if it comes from this executable's text, on a thread that
+// says of itself that it counts. Included by one source file of an executable.
 //
+//     on_counted_thread = true; // on each of these threads
 //     counting = true; ...; counting = false; CHECK(calls == 0);
 #pragma once
 
@@ -19,13 +20,15 @@ extern char etext;
 namespace {
 
 std::atomic<bool> counting{false};
+thread_local bool on_counted_thread = false;
 std::atomic<std::uint64_t> calls{0};
 
 void count(const void* caller) {
     const auto at = reinterpret_cast<std::uintptr_t>(caller);
     const bool ours =
         at >= reinterpret_cast<std::uintptr_t>(&__executable_start) && at < reinterpret_cast<std::uintptr_t>(&etext);
-    if (ours && counting.load(std::memory_order_relaxed)) calls.fetch_add(1, std::memory_order_relaxed);
+    if (ours && on_counted_thread && counting.load(std::memory_order_relaxed))
+        calls.fetch_add(1, std::memory_order_relaxed);
 }
 
 template <class F>

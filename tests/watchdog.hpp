@@ -3,7 +3,7 @@
 //     Watchdog watchdog;
 //     for (...) { CAPTURE(seed); run(seed); watchdog.progress(); }
 //
-// A hang is that between two calls of progress() all threads of the test were seen asleep five hundred times, ten
+// A hang is that between two calls of progress() all threads of the test were seen asleep five hundred times in a row, ten
 // milliseconds apart, or used five minutes of CPU time: however busy the machine, neither is a run that is only slow. The
 // test is then aborted, which Catch reports with what was captured.
 #pragma once
@@ -58,7 +58,7 @@ private:
                 continue;
             }
             double ticks = 0;
-            if (all_sleep(test, ticks)) ++asleep;
+            asleep = all_sleep(test, ticks) ? asleep + 1 : 0;
             if (begin < 0) begin = ticks;
             if (asleep < most_asleep && ticks - begin < most_ticks) continue;
             constexpr std::string_view text = "watchdog: the test hangs\n";

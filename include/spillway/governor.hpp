@@ -72,8 +72,10 @@ public:
     /// Charges, or with a negative change releases, what no spilling gives back and the floor allows for: tables, buffers,
     /// workers' states.
     void charge_fixed(std::int64_t change) noexcept {
-        fixed_.fetch_add(change, std::memory_order_relaxed);
+        // In the order in which the marks never seem to lie below what is in use meanwhile.
+        if (change > 0) fixed_.fetch_add(change, std::memory_order_relaxed);
         tracked_.fetch_add(change, std::memory_order_relaxed);
+        if (change < 0) fixed_.fetch_add(change, std::memory_order_relaxed);
     }
 
     /// Charged and not released. Batched changes of different threads may arrive out of order; never below 0.
@@ -85,10 +87,7 @@ public:
     /// Whether spilled payloads may be fetched back ahead of need.
     [[nodiscard]] bool below_low() const noexcept;
 
-    /// The least budget that the work can be done in, as its pipelines know it; up to `resident` bytes of it are not
-    /// charged but found in the process. Throws Error(usage), with the floor in its text, if the budget is below it; the
-    /// old floor then stays.
-    void set_floor(std::uint64_t bytes, std::uint64_t resident = 0);
+    /// The least budget that the work can be done in: the highest Floor there is.
     [[nodiscard]] std::uint64_t floor() const noexcept { return floor_.load(std::memory_order_relaxed); }
 
     /// Tells of bytes written to spill files: while there are some, pressure does not lower the budget (the writing is
@@ -103,7 +102,9 @@ public:
 
 private:
     struct Watch;
+    friend class Floor;
 
+    void follow_floors() noexcept;
     [[nodiscard]] std::uint64_t fixed() const noexcept;
     /// Bytes in use at that fraction of what can be given away.
     [[nodiscard]] double mark(double fraction) const noexcept;
@@ -119,6 +120,24 @@ private:
     std::atomic<bool> spilling_{false};
     double low_, spill_below_, spill_above_, hold_above_;
     std::unique_ptr<Watch> watch_;
+};
+
+/// The least budget that one pipeline can work in, for as long as this exists; up to `resident` bytes of it are not
+/// charged but found in the process. Of several on one pool the highest counts, and what all have resident. Thread
+/// safety: any thread.
+class Floor {
+public:
+    /// Throws Error(usage), with the floor in its text, if the budget is below it.
+    Floor(Governor& governor, std::uint64_t bytes, std::uint64_t resident = 0);
+    ~Floor();
+    Floor(const Floor&) = delete;
+    Floor& operator=(const Floor&) = delete;
+
+private:
+    friend class Governor;
+
+    Governor& governor_;
+    const std::uint64_t bytes_, resident_;
 };
 
 /// Threads worth having: CPUs of the affinity mask, at most the cgroup's CPU quota rounded up; at least 1.

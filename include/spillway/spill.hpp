@@ -33,8 +33,9 @@ struct SpillStatistics {
     std::uint64_t bytes_stored = 0;  ///< What these took, compressed where the disk is slow.
     std::uint64_t bytes_read = 0;    ///< Of payload, since the start.
     std::uint64_t bytes_live = 0;    ///< As stored, written and not yet released.
-    std::uint64_t bytes_on_disk =
-        0; ///< Held in files now: headers, released records of undrained segments and what drained ones keep included.
+    /// Held in files now, or on the way there: headers, released records of undrained segments and what drained ones
+    /// keep included.
+    std::uint64_t bytes_on_disk = 0;
     std::uint64_t segments = 0; ///< Ever opened, reuses counted once.
     std::uint64_t segments_reused = 0;
     std::uint64_t failed_writes = 0; ///< Records that stayed in memory because the disk was full or failed.

@@ -166,6 +166,21 @@ int read_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t
                    [&](std::span<const iovec> left, std::uint64_t at) { return files.read(file, left, at); });
 }
 
+ErrorCode code_of_directory(int error) noexcept {
+    switch (error) {
+    case ENOENT:
+    case ENOTDIR:
+    case EEXIST:
+    case ELOOP:
+    case ENAMETOOLONG:
+    case EACCES:
+    case EPERM:
+        return ErrorCode::usage;
+    default:
+        return ErrorCode::disk;
+    }
+}
+
 std::string_view read_text(const char* path, std::span<char> buffer) noexcept {
     const int file = ::open(path, O_RDONLY | O_CLOEXEC); // NOLINT(cppcoreguidelines-pro-type-vararg)
     if (file < 0) return {};

@@ -5,6 +5,8 @@
 //     if (int error = write_all(files, file.descriptor(), pieces, offset)) ...
 #pragma once
 
+#include "spillway/error.hpp"
+
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
@@ -106,6 +108,10 @@ auto uninterrupted(Call call) {
 
 /// Fills all pieces from `offset` on. Returns 0 or an errno; ENODATA: the file ends before.
 [[nodiscard]] int read_all(FileSystem& files, int file, std::span<iovec> pieces, std::uint64_t offset);
+
+/// Whose doing it is that a directory somebody named cannot be made or opened: usage where its name or the rights on it
+/// are to blame, else disk.
+[[nodiscard]] ErrorCode code_of_directory(int error) noexcept;
 
 /// Reads the beginning of a small text file (/proc, /sys) into `buffer`, without allocating. Empty if it cannot be
 /// read.

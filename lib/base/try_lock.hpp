@@ -3,7 +3,7 @@
 //     TryLock growing;
 //     if (const std::unique_lock mine(growing, std::try_to_lock); mine) ...grow...
 //
-// Nobody sleeps for it. lock() spins: only where it is held for some nanoseconds.
+// Nobody sleeps for it. lock() spins: only where it is held for a short time and few ever wait.
 #pragma once
 
 #include "base/atomics.hpp"

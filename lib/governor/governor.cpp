@@ -46,7 +46,7 @@ std::uint64_t allowance(const MemoryLimit& limit) noexcept {
 
 } // namespace
 
-/// What ticks know; only the thread that holds `busy` touches what is not atomic or const.
+/// What ticks know; only the thread that holds `busy` touches what is not atomic or const, but for the floors.
 struct Governor::Watch {
     explicit Watch(const GovernorOptions& options) {
         const Cgroups cgroups = Cgroups::of_process(options.system_root);
@@ -64,6 +64,9 @@ struct Governor::Watch {
     std::uint64_t baseline = 0;
     bool process = true;      ///< Whether untracked memory counts.
     std::uint64_t budget = 0; ///< By the options and limits alone; const after the constructor.
+
+    std::mutex floors_change; ///< Off the data path: as pipelines begin and end.
+    std::vector<const Floor*> floors;
 
     std::atomic<Clock::rep> due{std::numeric_limits<Clock::rep>::min()};
     TryLock<> busy;
@@ -166,18 +169,37 @@ bool Governor::below_low() const noexcept {
     return static_cast<double>(used()) < mark(low_);
 }
 
-void Governor::set_floor(std::uint64_t bytes, std::uint64_t resident) {
-    if (watch_->budget < bytes) {
-        throw Error(ErrorCode::usage, "setting up memory", "",
-                    "the budget of " + format_bytes(watch_->budget) + " is below the floor of " + format_bytes(bytes) +
-                        ": allow at least " + std::to_string(bytes) + " bytes, or use fewer threads");
+void Governor::follow_floors() noexcept {
+    std::uint64_t highest = 0, resident = 0;
+    for (const Floor* floor : watch_->floors) {
+        highest = std::max(highest, floor->bytes_);
+        resident += std::min(floor->resident_, unlimited - resident);
     }
-    floor_.store(bytes, std::memory_order_relaxed);
+    floor_.store(highest, std::memory_order_relaxed);
     resident_.store(resident, std::memory_order_relaxed);
     // A tick may have cut the budget below the new floor.
     std::uint64_t in_force = budget();
-    while (in_force < bytes && !budget_.compare_exchange_weak(in_force, bytes, std::memory_order_relaxed)) {
+    while (in_force < highest && !budget_.compare_exchange_weak(in_force, highest, std::memory_order_relaxed)) {
     }
+}
+
+Floor::Floor(Governor& governor, std::uint64_t bytes, std::uint64_t resident)
+    : governor_(governor), bytes_(bytes), resident_(resident) {
+    Governor::Watch& watch = *governor.watch_;
+    if (watch.budget < bytes) {
+        throw Error(ErrorCode::usage, "setting up memory", "",
+                    "the budget of " + format_bytes(watch.budget) + " is below the floor of " + format_bytes(bytes) +
+                        ": allow at least " + std::to_string(bytes) + " bytes, or use fewer threads");
+    }
+    const std::lock_guard lock(watch.floors_change);
+    watch.floors.push_back(this);
+    governor.follow_floors();
+}
+
+Floor::~Floor() {
+    const std::lock_guard lock(governor_.watch_->floors_change);
+    std::erase(governor_.watch_->floors, this);
+    governor_.follow_floors();
 }
 
 bool Governor::tick(Clock::time_point now) noexcept {

@@ -4,6 +4,7 @@
 #include "governor/free_memory.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <exception>
 
@@ -93,7 +94,7 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
     }
     const std::uint64_t least =
         Directory::chunk_slots * sizeof(Slot) + options.resident + workers_.max_threads() * of_worker;
-    governor_.set_floor(std::max(least, governor_.floor()), options.resident);
+    floor_.emplace(governor_, least, options.resident);
     make_feeders(options);
     order_.push_back({&root_, 0});
     start_journal(options);
@@ -101,6 +102,10 @@ Core::Core(Plan& plan, Pool& pool, const Options& options)
 
 Core::~Core() {
     if (!ended_) {
+        if (workers_.is_inside(*this)) { // it would go on in what no longer exists
+            std::fprintf(stderr, "spillway: a stage of %s destroyed its own run\n", plan_.name.c_str());
+            std::terminate();
+        }
         cancel();
         try {
             static_cast<void>(finish());
@@ -238,8 +243,9 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         room_.wait(ticket);
     }
     Hint hint;
+    FamilyEntries::Chunk* complete_chunk = nullptr; // of a batch by key
     {
-        const std::lock_guard mine(pulling_); // from other host threads, for some nanoseconds
+        const std::lock_guard mine(pulling_); // from other host threads, for as long as a candidate takes to be made
         if (source_done_.load(std::memory_order_relaxed))
             throw Error(ErrorCode::usage, "pushing into " + plan_.name, "", "it is closed");
         Slot& slot = host_slots_.take();
@@ -270,7 +276,7 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
             slot.arrived = true;
             slot.word.park(Place::memory, 0);
             if (bytes > 0) parked_bytes_.fetch_add(bytes, std::memory_order_relaxed);
-            if (chunk.missing.arrive()) complete(root_, chunk, nullptr);
+            if (chunk.missing.arrive()) complete_chunk = &chunk;
         } else if (to_sink) {
             slot.word.park(Place::memory);
         } else {
@@ -279,6 +285,7 @@ bool Core::push(void (*emplace)(Payload&, void*), void* value, bool wait) {
         // One that waits for its batch is where a walk learns that the others must be let in, room or not.
         if (to_sink || waits) drain_wanted_.exchange(true, std::memory_order_release);
     }
+    if (complete_chunk != nullptr) complete(root_, *complete_chunk, nullptr);
     if (sink_ != 0 && root_.keyed != 0) {
         try {
             points_[0].queue.push(hint);
@@ -434,6 +441,7 @@ Report Core::finish() {
     for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->join();
     workers_.remove(*this);
     take_down();
+    floor_.reset();
     ended_ = true;
     const std::lock_guard lock(mutex_);
     if (error_) throw *error_;

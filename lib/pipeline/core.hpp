@@ -95,7 +95,7 @@ struct SeatState {
     std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
     std::uint64_t random = 0;
     std::uint32_t rounds = 0, groups = 0; ///< Pulls, and groups carried.
-    bool came_back = false;               ///< A candidate of this group was not in memory.
+    bool came_back = false;               ///< Of this group one was not in memory, or a parent of one.
 };
 
 class Core final : public Work, public Run {
@@ -168,6 +168,7 @@ private:
     bool take(SeatState& seat, std::size_t stage, bool partial);
     bool take_given_back(SeatState& seat, std::size_t stage);
     bool claim(SeatState& seat, const Hint& hint);
+    [[nodiscard]] bool room_for_more(Kind kind) noexcept;
     void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
                          const DeviceForm& form);
     void hand_on(SeatState& seat, std::size_t stage);
@@ -261,6 +262,7 @@ private:
     Plan& plan_;
     Workers& workers_;
     Governor& governor_;
+    std::optional<Floor> floor_; // until the run has ended
     std::function<Reaction(const Error&, const Key&)> on_error_;
     std::function<void(const Progress&)> on_progress_;
     std::function<void(std::string_view)> log_;
@@ -305,7 +307,8 @@ private:
     std::atomic<bool> finished_{false};
     std::atomic<std::uint64_t> parked_bytes_{0};
     std::atomic<std::uint64_t> restored_{0}, rebuilt_{0};
-    std::atomic<std::int64_t> on_disk_{0};        // candidates; about
+    std::atomic<std::int64_t> on_disk_{0}; // candidates; about
+    std::atomic<std::int64_t> parents_on_disk_{0};
     std::atomic<std::uint64_t> table_charged_{0}; // bytes of directory and spill buffers that the governor counts
     EventCount<> done_;
     mutable std::mutex mutex_; // errors and the report: off the data path

@@ -166,8 +166,8 @@ bool Feeder::make_lanes() {
         }
         return true;
     } catch (const DeviceError& error) {
-        if (!lanes_.empty()) return true; // fewer than wished for
         if (entered && error.fault() == DeviceFault::lost) use_.lose();
+        if (!lanes_.empty()) return true; // fewer than wished for, if any: see let_go_of_lost()
         if (entered) use_.leave();
         failed(error);
         return false;

@@ -331,6 +331,8 @@ bool Core::pin_parent(SeatState& seat, Family& family) {
     family.charged = family.payload.type()->footprint(family.payload.object());
     tell(seat, static_cast<std::int64_t>(family.charged));
     restored_.fetch_add(1, std::memory_order_relaxed);
+    parents_on_disk_.fetch_sub(1, std::memory_order_relaxed);
+    seat.came_back = true;
     family.pins.loaded();
     return true;
 }
@@ -360,6 +362,7 @@ void Core::unpin_parents(SeatState& seat, Family* family) {
             at->payload.reset();
             tell(seat, -static_cast<std::int64_t>(std::exchange(at->charged, 0)));
             governor_.note_spilled(seat.buffer.size());
+            parents_on_disk_.fetch_add(1, std::memory_order_relaxed);
         }
         at->pins.spilled(static_cast<bool>(written));
     }

@@ -241,7 +241,10 @@ void Core::emit(SeatState& seat) {
 
 void Core::free_family(Family& family) {
     if (family.charged > 0) governor_.release(family.charged);
-    if (store_ != nullptr && family.pins.is_on_disk()) store_->release(family.place);
+    if (store_ != nullptr && family.pins.is_on_disk()) {
+        store_->release(family.place);
+        parents_on_disk_.fetch_sub(1, std::memory_order_relaxed);
+    }
     const std::unique_ptr<Family> gone(&family);
 }
 

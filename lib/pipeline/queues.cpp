@@ -37,7 +37,8 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     std::array<Hint, most_carried> hints;
     // What is not in memory comes one by one, and no more of it than there is plenty of memory for: groups are for
     // candidates that cost less than a clock call, not for payloads by the dozen.
-    const bool elsewhere = rebuilds_ || on_disk_.load(std::memory_order_relaxed) > 0;
+    const bool elsewhere = rebuilds_ || on_disk_.load(std::memory_order_relaxed) > 0 ||
+                           parents_on_disk_.load(std::memory_order_relaxed) > 0;
     seat.came_back = false;
     // A candidate whose parent cannot be read back is in its queue again; the run has failed then.
     while (seat.carried.size() < wanted && !stopping()) {
@@ -47,7 +48,8 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
         for (const Hint& hint : std::span(hints).first(count)) {
             if (claim(seat, hint)) cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
         }
-        if (what.kind == Kind::batch ? cells >= full : seat.came_back && !governor_.below_low()) break;
+        if (what.kind == Kind::batch && cells >= full) break;
+        if (seat.came_back && !room_for_more(what.kind)) break;
     }
     if (seat.carried.empty()) {
         step_out(seat, stage);
@@ -55,6 +57,11 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     }
     carry(seat, stage, true);
     return true;
+}
+
+/// Whether a group, one of which came back to memory, may grow. A batch is worth more memory than a group is.
+bool Core::room_for_more(Kind kind) noexcept {
+    return kind == Kind::batch ? governor_.verdict() != Verdict::hold : governor_.below_low();
 }
 
 /// What a device failed at: done here, however little it is.
@@ -93,11 +100,13 @@ bool Core::claim(SeatState& seat, const Hint& hint) {
 void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
                            const DeviceForm& form) {
     seat.carried.clear();
+    seat.came_back = false;
     std::size_t room = bytes > form.header_bytes() ? bytes - form.header_bytes() : 0;
     std::vector<Slot*> too_large;
     Hint hint;
     const bool by_key = plan_.stages[stage]->by_key;
     while (cells > 0 && seat.carried.size() < most_batched && !stopping() &&
+           (!seat.came_back || room_for_more(Kind::batch)) &&
            points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
         if (!claim(seat, hint)) continue;
         if (by_key) {

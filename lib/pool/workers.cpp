@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <span>
 #include <system_error>
 
@@ -103,7 +104,7 @@ void Workers::remove(Work& work) {
         std::erase(works_, &work); // if it was ever added: starting it may have failed
         works_version_.fetch_add(1, std::memory_order_release);
     }
-    idle_.workers().notify_all();
+    idle_.notify_all();
     left_.notify_all();
     // Where a stage waits for another run of its own pool, its thread is not coming round: it leaves that and whatever
     // else has been removed here, for another that waits in the same way.
@@ -324,10 +325,24 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         desk->works = {&work};
         desk->seen_version = works_version_.load(std::memory_order_relaxed);
     }
+    // Its worker's own desk is not coming round meanwhile: it leaves what is removed here.
+    std::optional<std::uint64_t> seen_version; // none: some may have been removed before we came
+    const auto leave_what_ended = [&] {
+        const std::uint64_t version = works_version_.load(std::memory_order_acquire);
+        if (seen_version == version) return;
+        seen_version = version;
+        for (Desk* own : own_desks()) {
+            if (own != desk) leave_removed(*own);
+        }
+    };
     idle_.guest_comes();
     while (!done()) {
-        if (desk->run_some(work)) continue;
+        if (desk->run_some(work)) {
+            tick_if_due(*desk);
+            continue;
+        }
         const auto ticket = idle_.guests().prepare_wait();
+        leave_what_ended();
         bool watch = work.waits_for_others();
         if (done() || desk->run_some(work)) {
             idle_.guests().cancel_wait();
@@ -335,6 +350,7 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         }
         watch = watch || work.waits_for_others();
         static_cast<void>(idle_.guests().wait_for(ticket, watch ? tick_period : retire_after));
+        tick_if_due(*desk);
     }
     idle_.guest_goes();
     leave_all(*desk);

@@ -45,7 +45,7 @@ JournalDirectory::JournalDirectory(std::string path, std::shared_ptr<FileSystem>
     if (path_.empty()) refuse("", "no directory was named");
     const int made = uninterrupted([&] { return files_->make_directory(AT_FDCWD, path_.c_str(), S_IRWXU); });
     if (made < 0 && made != -EEXIST)
-        throw system_error(-made, "making the journal's directory", path_, ErrorCode::usage);
+        throw system_error(-made, "making the journal's directory", path_, code_of_directory(-made));
     // A trailing slash would follow a link.
     std::string bare = path_;
     while (bare.size() > 1 && bare.back() == '/') bare.pop_back();
@@ -54,7 +54,7 @@ JournalDirectory::JournalDirectory(std::string path, std::shared_ptr<FileSystem>
     // For a link the kernel answers ENOTDIR, since O_DIRECTORY is looked at first.
     if (opened == -ENOTDIR || opened == -ELOOP)
         refuse(path_, "it is no directory but a file or a link: name the directory itself");
-    if (opened < 0) throw system_error(-opened, opening, path_, ErrorCode::usage);
+    if (opened < 0) throw system_error(-opened, opening, path_, code_of_directory(-opened));
     handle_ = FileHandle(*files_, opened);
 
     struct stat status {};

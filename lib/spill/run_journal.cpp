@@ -262,8 +262,13 @@ void RunJournal::write_until_stopped() noexcept {
             if (!done && (!more || bytes_waiting_.load(std::memory_order_relaxed) > most_waiting / 2))
                 give_up(last_error_.load(std::memory_order_relaxed));
         }
-    } catch (const std::exception&) { // Out of memory.
-        give_up(ENOMEM);
+    } catch (const std::exception&) { // Out of memory: perhaps for what would be said of it, too.
+        broken_.store(true, std::memory_order_relaxed);
+        waiting_.clear();
+        try {
+            give_up(ENOMEM);
+        } catch (...) { // NOLINT(bugprone-empty-catch): the run goes on, and its report counts the journal as failed
+        }
     }
 }
 

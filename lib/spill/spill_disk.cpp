@@ -43,6 +43,7 @@ struct WrittenRange {
 struct alignas(cache_line_pair) Seat {
     std::uint32_t segment = none;
     std::uint64_t end = 0;             ///< Where the next record begins.
+    std::uint64_t counted = 0;         ///< Of the segment's bytes, those that count against the limit.
     std::vector<std::byte> buffer;     ///< The bytes from in_file to end; its room is kept.
     std::uint64_t writeback = 0;       ///< Bytes of the segment whose way to the disk has begun.
     WrittenRange on_its_way;           ///< The piece sent to the disk last.
@@ -75,23 +76,24 @@ struct SpillDisk::State {
     std::atomic<std::uint64_t> uses{0}; ///< Segments opened, each use counted.
 
     std::uint64_t disk_limit = 0, most_kept = 0;
-    std::atomic<std::uint64_t> on_disk{0};
+    std::atomic<std::uint64_t> on_disk{0}; ///< Gathered records among them, before they are written.
     /// Of these, in drained segments, and in open ones beyond what has been written to them since.
     std::atomic<std::uint64_t> kept{0};
     std::atomic<std::uint64_t> buffered{0};
     std::atomic<int> last_error{0};
     Compression compression;
 
-    /// Within the limit; else what drained segments keep goes first.
-    [[nodiscard]] bool fits(std::uint64_t more) noexcept {
-        if (more == 0) return true;
-        const auto within = [&] {
-            const std::uint64_t held = on_disk.load(std::memory_order_relaxed);
-            return held <= disk_limit && more <= disk_limit - held;
-        };
-        while (!within()) {
-            if (!give_back_kept()) return false;
-        }
+    /// Counts so many bytes as held, within the limit; else what drained segments keep goes first. False: nothing changed.
+    [[nodiscard]] bool reserve(std::uint64_t more) noexcept {
+        std::uint64_t held = on_disk.load(std::memory_order_relaxed);
+        do {
+            while (held > disk_limit || more > disk_limit - held) {
+                const std::uint64_t most_left = held - std::min(held, kept.load(std::memory_order_relaxed));
+                if (most_left > disk_limit || more > disk_limit - most_left) return false; // that would be in vain
+                if (!give_back_kept()) return false;
+                held = on_disk.load(std::memory_order_relaxed);
+            }
+        } while (!on_disk.compare_exchange_weak(held, held + more, std::memory_order_relaxed));
         return true;
     }
 
@@ -133,6 +135,7 @@ struct SpillDisk::State {
         std::memcpy(seat.buffer.data(), &header, sizeof(header));
         seat.segment = index;
         seat.end = segment_header_bytes;
+        seat.counted = segments[index].allocated;
         seat.writeback = 0;
         return 0;
     }
@@ -168,10 +171,7 @@ struct SpillDisk::State {
         const std::uint64_t to = seat.end + direct;
         seat.end = to;
         kept.fetch_sub(std::min(to, had) - std::min(from, had), std::memory_order_relaxed);
-        if (to > had) {
-            on_disk.fetch_add(to - had, std::memory_order_relaxed);
-            segment.allocated = to;
-        }
+        segment.allocated = std::max(to, had); // counted before
         seat.gate.flushed(segment.in_file, to);
         while (!seat.gate.deserted()) std::this_thread::yield(); // They copy 64 KiB at most.
         seat.buffer.clear();
@@ -238,15 +238,19 @@ struct SpillDisk::State {
             if (const int error = open_segment(seat_index)) return {{}, error};
         }
         const Segment<>& segment = segments[seat.segment];
-        const std::uint64_t needed = seat.end + bytes; // the buffer's are among them
-        if (!fits(needed - std::min(needed, segment.allocated))) return {{}, ENOSPC};
+        const std::uint64_t more = std::max(seat.end + bytes, seat.counted) - seat.counted;
+        if (!reserve(more)) return {{}, ENOSPC};
+        const auto refused = [&](int error) -> SpillResult {
+            on_disk.fetch_sub(more, std::memory_order_relaxed);
+            return {{}, error};
+        };
         const StoredHeader header = make_stored_header(key, segment.salt.load(std::memory_order_relaxed), raw, stored);
         const std::uint64_t offset = seat.end;
         if (bytes > largest_gathered) {
-            if (const int error = flush(seat, &header, stored)) return {{}, error};
+            if (const int error = flush(seat, &header, stored)) return refused(error);
         } else {
             if (seat.buffer.size() + bytes > shape.buffer) {
-                if (const int error = flush(seat)) return {{}, error};
+                if (const int error = flush(seat)) return refused(error);
             }
             // Before the first gathered record others read nothing in the buffer: it may move then, and only then.
             if (seat.buffer.capacity() < shape.buffer) {
@@ -259,6 +263,7 @@ struct SpillDisk::State {
             if (!stored.empty()) std::memcpy(&seat.buffer[at + sizeof(header)], stored.data(), stored.size());
             seat.end += bytes;
         }
+        seat.counted += more;
         segments.hold(seat.segment);
         return {{.segment = seat.segment,
                  .offset = static_cast<std::uint32_t>(offset / stored_alignment),
@@ -326,14 +331,14 @@ SpillResult SpillDisk::write(unsigned seat, const SpillKey& key, std::span<const
     SpillResult result;
     if (bytes <= state.shape.bytes - segment_header_bytes) {
         result = state.append(seat, key, raw, stored);
-    } else if (!state.fits(bytes)) {
+    } else if (!state.reserve(bytes)) {
         result.error = ENOSPC;
     } else {
         result.error = state.write_where_room([&] {
             result = state.oversize.write(key, state.next_salt_seed, raw, stored);
             return result.error;
         });
-        if (result) state.on_disk.fetch_add(bytes, std::memory_order_relaxed);
+        if (!result) state.on_disk.fetch_sub(bytes, std::memory_order_relaxed);
     }
     if (!result) state.last_error.store(result.error, std::memory_order_relaxed);
     return result;

@@ -37,7 +37,7 @@ constexpr unsigned only_owner = S_IRUSR | S_IWUSR;
     case EPERM:
         throw Error(ErrorCode::usage, opening, directory, "it may not be written: change its mode or name another");
     default:
-        throw system_error(error, opening, directory, ErrorCode::disk);
+        throw system_error(error, opening, directory, code_of_directory(error));
     }
 }
 

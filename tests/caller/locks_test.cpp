@@ -18,6 +18,7 @@ public:
 
     std::int64_t append(int file, std::span<const std::byte> bytes) override {
         ++blocks;
+        on_counted_thread = true; // the one worker; whoever started it may still be about to wait for the end
         counting = blocks < last_;
         return FileSystem::append(file, bytes);
     }

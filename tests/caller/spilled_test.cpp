@@ -168,6 +168,11 @@ TEST_CASE("killed or stopped while it has spilled to the disk, the caller leaves
             PipedCall call(inputs, memory);
             had_spilled = call.spilled_bytes(inputs) > 0;
             call.process.send(signal);
+            // Whoever has taken the signal has told when all sleep: the output, which nobody reads, is full.
+            double ticks = 0;
+            for (int asleep = 0; asleep < 5 && call.process.runs();
+                 std::this_thread::sleep_for(std::chrono::milliseconds(1)))
+                asleep = all_sleep(call.process.id(), ticks) ? asleep + 1 : 0;
             call.read_on(); // Who is in the middle of writing stops then.
             const int status = call.process.wait().status;
             CAPTURE(signal, memory);

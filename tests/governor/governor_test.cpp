@@ -67,9 +67,9 @@ TEST_CASE("releases that overtake their charges never make the use negative") {
 TEST_CASE("a budget below the floor is a usage error that names both") {
     Machine machine;
     Governor governor(options_on(machine, 64_MiB));
-    governor.set_floor(64_MiB);
+    const Floor fits(governor, 64_MiB);
     try {
-        governor.set_floor(96_MiB);
+        const Floor exceeds(governor, 96_MiB);
         FAIL("accepted");
     } catch (const Error& error) {
         CHECK(error.code() == ErrorCode::usage);
@@ -79,10 +79,39 @@ TEST_CASE("a budget below the floor is a usage error that names both") {
     CHECK(governor.floor() == 64_MiB);
 }
 
+TEST_CASE("a floor holds as long as its pipeline, and beside others the highest does, with what is resident of all") {
+    Machine machine;
+    machine.ram(1000).resident(10_MiB);
+    GovernorOptions options = options_on(machine, 200_MiB);
+    options.watch_process = true;
+    Governor governor(options);
+    {
+        const Floor first(governor, 100_MiB, 80_MiB);
+        machine.resident(90_MiB); // 80 more: what the first has loaded
+        CHECK(governor.tick(at(0s)));
+        CHECK(governor.verdict() == Verdict::run);
+        {
+            const Floor second(governor, 60_MiB, 10_MiB);
+            CHECK(governor.floor() == 100_MiB);
+            machine.resident(100_MiB);
+            CHECK(governor.tick(at(10ms)));
+            CHECK(governor.below_low()); // all 90 are fixed, and the rest is free
+        }
+        CHECK(governor.floor() == 100_MiB);
+        CHECK(governor.verdict() == Verdict::run);
+    }
+    CHECK(governor.floor() == 0);
+    // What stays in the process is no pipeline's any more: it is in use, and nothing else is set aside.
+    CHECK(governor.used() == 90_MiB);
+    CHECK(governor.verdict() == Verdict::run);
+    const Floor next(governor, 1_MiB);
+    CHECK(governor.verdict() == Verdict::run);
+}
+
 TEST_CASE("the marks lie in what the budget leaves above the floor, for use beyond what is fixed") {
     Machine machine;
     Governor governor(options_on(machine, 1000)); // marks at 0.5, 0.65, 0.8 and 0.95
-    governor.set_floor(600);
+    const Floor floor(governor, 600);
     governor.charge_fixed(500); // the other 100 will be in use, too
     CHECK(governor.verdict() == Verdict::run);
     CHECK(governor.below_low());
@@ -107,7 +136,7 @@ TEST_CASE("the marks lie in what the budget leaves above the floor, for use beyo
     governor.release(259);
     CHECK(governor.tracked() == 0);
     CHECK(governor.verdict() == Verdict::run);
-    governor.set_floor(1000);
+    const Floor higher(governor, 1000);
     governor.charge_fixed(700);
     CHECK(governor.verdict() == Verdict::run);
     governor.charge(1);
@@ -175,7 +204,7 @@ TEST_CASE("what others in the group hold is taken off the budget, and given back
     CHECK(governor.budget() == 500_MiB); // Read every 100 ms only.
     CHECK(governor.tick(at(100ms)));
     CHECK(governor.budget() == 785_MiB);
-    governor.set_floor(700_MiB);
+    const Floor floor(governor, 700_MiB);
     machine.file("/sys/fs/cgroup/job/memory.current", std::to_string(999_MiB));
     CHECK(governor.tick(at(200ms)));
     CHECK(governor.budget() == 700_MiB);
@@ -191,7 +220,7 @@ TEST_CASE("pressure lowers the budget by a tenth a period, not while spilling, n
     };
     waited(5000);
     Governor governor(options_on(machine, 1000000));
-    governor.set_floor(750000);
+    const Floor floor(governor, 750000);
     CHECK(governor.tick(at(0s)));
     CHECK(governor.budget() == 1000000); // What was before us does not count.
     waited(5200);

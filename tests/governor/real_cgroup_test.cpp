@@ -1,5 +1,6 @@
 // A control group of this machine with a limit of its own, where one can be made: the budget follows it, and a run with
 // ten times as much to hold stays below it. Beyond it the kernel would kill the process.
+#include "base/file.hpp"
 #include "spillway/pipeline.hpp"
 #include "temporary_directory.hpp"
 
@@ -14,6 +15,7 @@
 #include <string>
 #include <thread>
 
+#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -74,6 +76,21 @@ private:
     std::string reason_ = "no memory controller in /proc/self/cgroup";
 };
 
+/// Nothing is left dirty in the cache: where a disk stands still for seconds, the kernel finds no clean page in the group
+/// to take, and kills.
+class WrittenThrough : public FileSystem {
+public:
+    std::int64_t write(int file, std::span<const iovec> pieces, std::uint64_t offset) override {
+        const std::int64_t written = FileSystem::write(file, pieces, offset);
+        if (written <= 0) return written;
+        const auto length = static_cast<std::uint64_t>(written);
+        constexpr unsigned now = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+        static_cast<void>(sync_range(file, offset, length, now));
+        static_cast<void>(drop_cached(file, offset, length));
+        return written;
+    }
+};
+
 /// In a process of its own, inside the group: the exit status.
 int stay_below() {
     constexpr int items = 1200;
@@ -95,7 +112,9 @@ int stay_below() {
     const std::uint64_t budget = pool.governor().budget();
     if (budget > limit * 8 / 10 || budget < limit / 2) return 10; // What else is in the group may be taken off.
     try {
-        const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
+        const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(),
+                                                                   .allow_tmpfs = true,
+                                                                   .files = std::make_shared<WrittenThrough>()}});
         if (next != items) return 11;
         return report.memory_peak < limit ? 0 : 12;
     } catch (const Error&) {

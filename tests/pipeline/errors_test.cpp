@@ -100,7 +100,8 @@ TEST_CASE("of several errors the one with the smallest key is reported") {
                                 throw std::runtime_error(std::to_string(x));
                             })
                        .in_order("ignore", [](int) {});
-        static_cast<void>(run.run({.threads = 2}));
+        Pool pool({.min_threads = 2, .max_threads = 2}); // both there from the start, and for good
+        static_cast<void>(run.run(pool));
     });
     CHECK(error.where() == "candidate 0");
 }

@@ -21,9 +21,10 @@ using namespace spillway;
 
 namespace {
 
-/// Calls of any thread while `what` runs.
+/// Calls of this thread while `what` runs.
 std::uint64_t counted(const std::function<void()>& what) {
     calls = 0;
+    on_counted_thread = true;
     counting = true;
     what();
     counting = false;
@@ -73,7 +74,7 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
     // a thread that had not got so far yet, as on a busy machine: one of ours comes in each run.
     int spilling = 0;
     std::uint64_t least = 1;
-    for (int attempt = 0; attempt < 100 && spilling < 3 && least > 0; ++attempt) {
+    for (int attempt = 0; attempt < 100 && spilling < 20 && least > 0; ++attempt) {
         const spillway::test::TemporaryDirectory scratch;
         std::size_t emitted = 0;
         std::atomic<int> workers{0};
@@ -112,7 +113,10 @@ TEST_CASE("from source to sink our code calls no mutex and no condition variable
                            if (emitted == 3500) counting = false;
                        });
         calls = 0;
-        Pool pool({.min_threads = 3, .max_threads = 3, .memory = {.memory = 1_MiB, .watch_process = false}});
+        Pool pool({.min_threads = 3,
+                   .max_threads = 3,
+                   .memory = {.memory = 1_MiB, .watch_process = false},
+                   .on_thread_start = [] { on_counted_thread = true; }});
         const Report report = run.run(pool, {.spill = SpillOptions{.directory = scratch.path(), .allow_tmpfs = true}});
         counting = false;
         CHECK(emitted == 4000);

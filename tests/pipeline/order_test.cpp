@@ -42,7 +42,8 @@ TEST_CASE("a straggler at the head holds back the sink and not the other stages"
                             return x;
                         })
                    .in_order("collect", [&](int x) { results.push_back(x); });
-    static_cast<void>(run.run({.threads = 3}));
+    Pool pool({.min_threads = 2, .max_threads = 3});
+    static_cast<void>(run.run(pool));
     CHECK(done_before_straggler >= 400);
     REQUIRE(results.size() == 500);
     CHECK(std::is_sorted(results.begin(), results.end()));

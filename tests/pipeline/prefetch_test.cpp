@@ -45,7 +45,6 @@ struct spillway::codec<Tensor> {
 };
 
 TEST_CASE("while memory is plenty a worker that has nothing else to do reads back what another will need") {
-    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     int waited = 0, left_waiting = 0, read_ahead = 0;
     // Which of them takes what the other has read is up to the machine: again, until one did.
     for (int attempt = 0; attempt < 100 && read_ahead == 0; ++attempt) {
@@ -66,9 +65,14 @@ TEST_CASE("while memory is plenty a worker that has nothing else to do reads bac
                 .map("take",
                      [&](const Tensor& t) {
                          const auto wait_for = [&](auto done) {
-                             while (!done() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+                             const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+                             while (!done()) {
+                                 if (std::chrono::steady_clock::now() > patience) return false;
+                                 std::this_thread::yield();
+                             }
+                             return true;
                          };
-                         wait_for([&] { return made == items; });
+                         static_cast<void>(wait_for([&] { return made == items; }));
                          // There is room for more, and more are on disk: the other worker, for whom nothing is left
                          // to make, must read one.
                          const int before = counts.decoded;
@@ -78,8 +82,7 @@ TEST_CASE("while memory is plenty a worker that has nothing else to do reads bac
                              const auto served = [&] {
                                  return counts.decoded > before || !pool.governor().below_low();
                              };
-                             wait_for(served);
-                             if (!served()) ++left_waiting;
+                             if (!wait_for(served)) ++left_waiting;
                          }
                          if (t.reader != std::thread::id() && t.reader != std::this_thread::get_id()) ++read_ahead;
                          return t.values[0] == static_cast<std::uint8_t>(t.number) ? t.number : -1;
@@ -140,5 +143,53 @@ TEST_CASE("candidates of a cheap stage do not come back by the dozen, from disk 
         CHECK(results == many);
     }
     CHECK(returned >= 100);
+    CHECK(most <= budget + 8 * 30'000); // what the workers have in hand
+}
+
+TEST_CASE("children of a cheap stage whose parents lie on disk do not bring these back by the dozen") {
+    struct Child {
+        int number = 0;
+        shared<Tensor> parent;
+    };
+    constexpr std::size_t budget = 2_MiB;
+    constexpr int many = 1000; // so many that a stage known to be cheap takes them in groups; the tables do not grow
+    const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
+    std::uint64_t spilled = 0;
+    std::atomic<std::uint64_t> most{0};
+    for (int attempt = 0; attempt < 100 && spilled < 100; ++attempt) {
+        const TemporaryDirectory directory;
+        std::atomic<int> made{0};
+        std::size_t results = 0;
+        Pool pool({.min_threads = 2, .max_threads = 2, .memory = {.memory = budget, .watch_process = false}});
+        auto run = pipeline<int>("dozens")
+                       .source(std::views::iota(0, many))
+                       .map("make",
+                            [](int number) {
+                                return Tensor{number, std::vector<std::uint8_t>(30000), {}};
+                            })
+                       .fan_out("one",
+                                [&](shared<Tensor> parent) -> generator<Child> {
+                                    ++made;
+                                    Child child{parent->number, parent};
+                                    co_yield std::move(child);
+                                })
+                       .map("take",
+                            [&](const Child& child) {
+                                while (made != many && std::chrono::steady_clock::now() < patience)
+                                    std::this_thread::yield();
+                                const std::uint64_t used = pool.governor().used();
+                                std::uint64_t seen = most;
+                                while (seen < used && !most.compare_exchange_weak(seen, used)) {
+                                }
+                                return child.parent->number;
+                            })
+                       .limit(1)
+                       .in_order("collect", [&](int) { ++results; });
+        Options options;
+        options.spill = SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true};
+        spilled = run.run(pool, options).restored;
+        CHECK(results == many);
+    }
+    CHECK(spilled >= 100);
     CHECK(most <= budget + 8 * 30'000); // what the workers have in hand
 }

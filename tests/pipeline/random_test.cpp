@@ -72,7 +72,7 @@ TEST_CASE("random pipelines give what one thread without a scheduler gives") {
         shape.ballast = random() % 600;
         shape.threads = 1 + random() % 4;
         shape.open = 1 + random() % 200;
-        shape.memory = random() % 2 == 0 ? 448_KiB + random() % 512_KiB : 1_GiB;
+        shape.memory = random() % 2 == 0 ? 512_KiB + random() % 448_KiB : 1_GiB;
         shape.limited = random() % 2 == 0;
         CAPTURE(round, shape.seed, shape.sources, shape.fan, shape.ballast, shape.threads, shape.open, shape.memory,
                 shape.limited);

@@ -166,10 +166,9 @@ TEST_CASE("without a disk, what is dear to make again is dropped only above the 
     const bool full_disk = GENERATE(false, true);
     CAPTURE(full_disk);
     const TemporaryDirectory directory;
-    const auto files = std::make_shared<FaultyFiles>();
-    files->fail_writes = ENOSPC;
     std::optional<SpillOptions> spill;
-    if (full_disk) spill = SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true, .files = files};
+    if (full_disk) // which does not even gather a record
+        spill = SpillOptions{.directory = directory.path().string(), .disk_limit = 1, .allow_tmpfs = true};
     const auto rebuilt = [&](double hold_above) {
         Again again;
         again.before = [](int) { std::this_thread::sleep_for(std::chrono::milliseconds(2)); };

@@ -43,13 +43,10 @@ int exit_code_after(const std::string& call, const std::string& fault, const Run
     const fs::path place = fs::weakly_canonical(path);
     if (place == fs::canonical(SPILLWAY_CALL_FAULTY) || place.parent_path() == fs::canonical(sample.directory.path()))
         return input;
-    const auto opens = [&](const std::string& directory) {
-        return (name == "open" || name == "make_directory") &&
-               place == fs::weakly_canonical(run.directory.file(directory));
-    };
-    if (opens("kept") && (fault == "EACCES" || fault == "EMFILE" || fault == "EINTR")) return usage;
-    if (opens("tmp") && fault == "EACCES") return usage;
-    return disk;
+    const bool opens =
+        (name == "open" || name == "make_directory") && (place == fs::weakly_canonical(run.directory.file("kept")) ||
+                                                         place == fs::weakly_canonical(run.directory.file("tmp")));
+    return opens && fault == "EACCES" ? usage : disk;
 }
 
 } // namespace
@@ -78,12 +75,12 @@ Arguments Run::command(Arguments before, const Arguments& more) const {
 }
 
 Arguments Run::faulty(const std::string& fault, const Arguments& more) const {
-    if (sample_.slow_output) return command({SPILLWAY_CALL_FAULTY, "slow-output", fault}, more);
-    return command({SPILLWAY_CALL_FAULTY, fault}, more);
+    if (sample_.slow_output) return command({SPILLWAY_CALL_FAULTY, "no-sync", "slow-output", fault}, more);
+    return command({SPILLWAY_CALL_FAULTY, "no-sync", fault}, more);
 }
 
 Arguments Run::recovery() const {
-    return command({SPILLWAY_CALL_FAULTY, "count"});
+    return command({SPILLWAY_CALL_FAULTY, "no-sync", "count"});
 }
 
 Arguments Run::with(const std::string& old, const std::string& fresh) const {

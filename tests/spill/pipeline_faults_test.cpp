@@ -34,16 +34,20 @@ std::vector<int> expected() {
     return results;
 }
 
+/// How far one worker runs ahead of the stage that the other waits in.
+enum class Ahead : std::uint8_t { until_written, until_refused };
+
 /// What the sink was given; a payload that came back changed is -1. The stage of one worker waits, though not for ever,
-/// until the other has run ahead so far that it writes to `files`; where a fault is to come, until it has, or all blocks
-/// are made, most of which `files` then hold.
+/// until the other has run ahead so far that it writes to `files`; where a fault is to come or the disk is to be full,
+/// until it has or is, or all blocks are made, most of which `files` then hold.
 std::vector<int> run(Pool& pool, const std::string& directory, const std::shared_ptr<FaultyFiles>& files,
-                     Journal* journal = nullptr, std::uint64_t* spilled = nullptr) {
+                     Journal* journal = nullptr, std::uint64_t* spilled = nullptr, Ahead ahead = Ahead::until_written) {
     std::vector<int> results;
     std::atomic<int> made{0};
     const bool disturbed = files != nullptr && files->fail_call >= 0;
     const auto ahead_is_wanted = [&] {
         if (disturbed) return made < items && files->fail_call >= 0;
+        if (ahead == Ahead::until_refused) return made < items && files->refused == 0;
         return files != nullptr && files->writes == 0;
     };
     auto spilling = pipeline<int>("spilling")
@@ -225,7 +229,7 @@ TEST_CASE("a disk of 256 KiB, full in no time, changes no result") {
         REQUIRE(attempt < 50);
         const auto files = std::make_shared<FaultyFiles>();
         files->free_bytes = std::uint64_t{1} << 30U; // Else no more is asked of it than it can hold.
-        CHECK(run(pool, directory.path(), files) == expected());
+        CHECK(run(pool, directory.path(), files, nullptr, nullptr, Ahead::until_refused) == expected());
         if (files->refused > 0) break;
     }
     std::vector<std::string> lines;

@@ -165,6 +165,36 @@ TEST_CASE("at the disk limit, and on a full disk, what drained segments keep mak
     }
 }
 
+TEST_CASE("seats keep to the disk limit together, also with what none of them has written yet") {
+    ScratchDirectory scratch;
+    SpillOptions options = scratch.options();
+    options.disk_limit = 300'000;
+    constexpr unsigned seats = 8;
+    SpillStore store(options, seats, system_files(), small_segments);
+    std::vector<SpillPlace> places;
+    std::vector<unsigned> refused(seats);
+    for (int round = 0; round != 1000; ++round) {
+        for (unsigned seat = 0; seat != seats; ++seat) {
+            const SpillResult result = store.write(seat, {}, bytes_of(places.size(), 1000));
+            if (result)
+                places.push_back(result.place);
+            else
+                REQUIRE(result.error == ENOSPC);
+            if (!result) ++refused[seat];
+        }
+    }
+    CHECK(store.statistics().bytes_on_disk <= options.disk_limit);
+    CHECK(places.size() * 1000 <= options.disk_limit);
+    CHECK(places.size() * 1100 > options.disk_limit - seats * (segment_header_bytes + 1100));
+    CHECK(std::all_of(refused.begin(), refused.end(), [](unsigned times) { return times > 0; }));
+    Bytes out;
+    for (std::size_t i = 0; i != places.size(); ++i) {
+        store.read(places[i], out);
+        REQUIRE(out == bytes_of(i, 1000));
+        store.release(places[i]);
+    }
+}
+
 TEST_CASE("of a segment that is written again what the shorter use leaves behind goes back to the disk") {
     ScratchDirectory scratch;
     SpillStore store(scratch.options(), 1, system_files(), keeping(segment_bytes));
