@@ -3,31 +3,40 @@
 // the recurrence's vector operations alone take at that time. Its time over Spillway's is how much of it is reached.
 //
 //     spillway-bench-align [--pairs 20000] [--rounds 5] [--query 150 --target 400]
+//                              --query and --target: one of the shapes alone, 150 x 400, 250 x 600 or 100 x 200
+//
 // Prints Markdown tables; exits 1 if any score differs from parasail's of the same span. Reads that each have a
 // deletion cannot be claimed without a matrix: there the lanes do all the work, and their share of the bound is seen.
+// Beneath a table stands which of its goals are met. Where SPILLWAY_ISA forces an instruction set, Spillway is not
+// measured with others.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <ctime>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <string>
 
+#include "arguments.hpp"
 #include "baselines/aligner.hpp"
+#include "cpu_time.hpp"
+#include "goals.hpp"
 
 namespace bench {
 namespace {
 
-/// Of this thread: what others run on the machine meanwhile counts little.
-double cpu_seconds() {
-    timespec now{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
-}
+constexpr char usage[] = "spillway-bench-align [--pairs N] [--rounds N] [--query 150 --target 400]";
+
+struct Shape {
+    std::uint64_t query, target;
+    bool operator==(const Shape&) const = default;
+};
+constexpr Shape main_shape{150, 400};
+constexpr Shape shapes[] = {main_shape, {250, 600}, {100, 200}};
 
 struct Settings {
-    std::size_t pairs = 20'000, rounds = 5, query = 0, target = 0;
+    std::uint64_t pairs = 20'000, rounds = 5;
+    Shape only{0, 0}; ///< Zeros: all of them.
 };
 
 /// Reads from random haplotypes.
@@ -172,11 +181,14 @@ Aligners all_aligners(const spillway::Scores& scores, bool with_cigar) {
     all.push_back(std::make_unique<Spillway>("Spillway, local", scores, spillway::Span::local, with_cigar));
     all.push_back(std::make_unique<Spillway>("Spillway, whole query", scores, spillway::Span::query, with_cigar));
 #if defined(__x86_64__)
-    all.push_back(
-        std::make_unique<Spillway>("Spillway, local, SSE4", scores, spillway::Span::local, with_cigar, "sse4"));
-    if (__builtin_cpu_supports("avx512bw")) {
+    const char* const forced = std::getenv("SPILLWAY_ISA");
+    if (forced == nullptr || *forced == '\0') {
         all.push_back(
-            std::make_unique<Spillway>("Spillway, local, AVX2", scores, spillway::Span::local, with_cigar, "avx2"));
+            std::make_unique<Spillway>("Spillway, local, SSE4", scores, spillway::Span::local, with_cigar, "sse4"));
+        if (__builtin_cpu_supports("avx512bw")) {
+            all.push_back(
+                std::make_unique<Spillway>("Spillway, local, AVX2", scores, spillway::Span::local, with_cigar, "avx2"));
+        }
     }
 #endif
 #if defined(BENCH_SSW)
@@ -194,6 +206,22 @@ Aligners all_aligners(const spillway::Scores& scores, bool with_cigar) {
     return all;
 }
 
+/// The time of `of` over that of `over`, so how many times as fast `over` is, shall be at least so much. `over` is a
+/// name, `of` how names begin: meant is the fastest of those, of the same span.
+struct Goal {
+    std::string_view of, over;
+    double at_least;        ///< Of main_shape;
+    double elsewhere = 0.8; ///< and this part of it of the other shapes.
+};
+// Where the lanes do all the work: elsewhere it is the fast pass that is compared. Without SPILLWAY_ISA "Spillway, local"
+// is of the widest instruction set here.
+constexpr Goal lane_goals[] = {{"SSW", "Spillway, local", 10},
+                               {"parasail", "Spillway, local", 5},
+                               {"bound", "Spillway, local", 0.85},
+                               {"Spillway, local", "Spillway, local, AVX2", 0.7, 1},
+                               {"Spillway, local", "Spillway, local, SSE4", 0.3, 1}};
+constexpr Goal cigar_goals[] = {{"SSW", "Spillway, local", 14}, {"WFA2", "Spillway, whole query", 1.4}};
+
 /// What a table compares.
 struct Task {
     const char* title;
@@ -201,17 +229,46 @@ struct Task {
     std::size_t lane_bytes = 1;
     std::size_t of_one_target = 1; ///< Reads.
     bool each_with_deletion = false;
+    std::span<const Goal> goals = {};
 };
 
-bool table(const Task& task, std::size_t query, std::size_t target, double error_rate, const spillway::Scores& scores,
+void print_goal(const Goal& goal, const std::string& where, double part, const Aligners& aligners,
+                const std::vector<double>& seconds) {
+    std::size_t over = 0;
+    while (over < aligners.size() && aligners[over]->name() != goal.over) ++over;
+    std::size_t of = aligners.size();
+    for (std::size_t k = 0; k < aligners.size() && over < aligners.size(); ++k) {
+        if (aligners[k]->span() != aligners[over]->span() || !aligners[k]->name().starts_with(goal.of)) continue;
+        if (of == aligners.size() || seconds[k] < seconds[of]) of = k;
+    }
+    const bool there = of < aligners.size();
+    const std::string rival = there ? aligners[of]->name() : std::string(goal.of);
+    std::printf("goal: %s: time of %s over that of %s, %s\n", where.c_str(), rival.c_str(),
+                std::string(goal.over).c_str(),
+                there ? judged(seconds[of] / seconds[over], goal.at_least * part).c_str()
+                      : "left out: not both are in this run");
+}
+
+bool table(const Task& task, const Shape& shape, double error_rate, const spillway::Scores& scores,
            const Settings& settings) {
-    std::printf("\n**%s**, %zu pairs of %zu x %zu, %.1f%% errors, scores %d/%d/%d/%d\n\n", task.title, settings.pairs,
-                query, target, error_rate * 100, scores.match, scores.mismatch, scores.gap_open, scores.gap_extend);
+    const auto& [query, target] = shape;
+    char where[64];
+    std::snprintf(where, sizeof where, "%llu x %llu, %.1f%% errors", static_cast<unsigned long long>(query),
+                  static_cast<unsigned long long>(target), error_rate * 100);
+    std::printf("\n**%s**, %llu pairs of %s, scores %d/%d/%d/%d\n\n", task.title,
+                static_cast<unsigned long long>(settings.pairs), where, scores.match, scores.mismatch, scores.gap_open,
+                scores.gap_extend);
     const Reads reads(settings.pairs, query, target, error_rate, task.of_one_target, task.each_with_deletion);
     Aligners aligners = all_aligners(scores, task.with_cigar);
     if (!task.with_cigar) add_bound(aligners, task.lane_bytes, task.of_one_target > 1);
     const auto seconds = measure(aligners, reads.pairs(), settings.rounds);
-    return report(aligners, seconds, static_cast<double>(settings.pairs * query * target));
+    const bool equal = report(aligners, seconds, static_cast<double>(settings.pairs * query * target));
+    if (!task.goals.empty()) std::printf("\n");
+    for (const Goal& goal : task.goals) {
+        print_goal(goal, std::string(task.title) + ", " + where, shape == main_shape ? 1 : goal.elsewhere, aligners,
+                   seconds);
+    }
+    return equal;
 }
 
 /// What a pair costs where there are few.
@@ -261,17 +318,20 @@ int run(const Settings& settings) {
     const Task tasks[] = {{.title = "Score and end"},
                           {.title = "Score and end, 40 reads a target", .of_one_target = 40},
                           {.title = "Score and end, each read with a deletion", .each_with_deletion = true},
-                          {.title = "With CIGAR", .with_cigar = true}};
+                          {.title = "With CIGAR", .with_cigar = true, .goals = cigar_goals}};
     const Task tasks16[] = {
         {.title = "Score and end, 16 bits", .lane_bytes = 2},
         {.title = "Score and end, 16 bits, 40 reads a target", .lane_bytes = 2, .of_one_target = 40},
-        {.title = "Score and end, 16 bits, each read with a deletion", .lane_bytes = 2, .each_with_deletion = true}};
+        {.title = "Score and end, 16 bits, each read with a deletion",
+         .lane_bytes = 2,
+         .each_with_deletion = true,
+         .goals = lane_goals}};
     bool equal = true;
-    for (const auto& [query, target] : {std::pair<std::size_t, std::size_t>{150, 400}, {250, 600}, {100, 200}}) {
-        if (settings.query != 0 && (settings.query != query || settings.target != target)) continue;
+    for (const Shape& shape : shapes) {
+        if (settings.only != Shape{0, 0} && settings.only != shape) continue;
         for (const double errors : {0.002, 0.01}) {
-            for (const Task& task : tasks) equal = table(task, query, target, errors, scores, settings) && equal;
-            for (const Task& task : tasks16) equal = table(task, query, target, errors, large, settings) && equal;
+            for (const Task& task : tasks) equal = table(task, shape, errors, scores, settings) && equal;
+            for (const Task& task : tasks16) equal = table(task, shape, errors, large, settings) && equal;
         }
     }
     print_batches(scores);
@@ -283,18 +343,15 @@ int run(const Settings& settings) {
 
 int main(int argc, char** argv) {
     bench::Settings settings;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        std::size_t* value = std::strcmp(argv[i], "--pairs") == 0    ? &settings.pairs
-                             : std::strcmp(argv[i], "--rounds") == 0 ? &settings.rounds
-                             : std::strcmp(argv[i], "--query") == 0  ? &settings.query
-                             : std::strcmp(argv[i], "--target") == 0 ? &settings.target
-                                                                     : nullptr;
-        const long given = std::atol(argv[i + 1]);
-        if (value == nullptr || given <= 0) {
-            std::fprintf(stderr, "%s [--pairs N] [--rounds N] [--query N --target N]\n", argv[0]);
-            return 2;
-        }
-        *value = static_cast<std::size_t>(given);
+    bench::Shape& only = settings.only;
+    bench::read_options(argc, argv, bench::usage,
+                        {{"--pairs", &settings.pairs},
+                         {"--rounds", &settings.rounds},
+                         {"--query", &only.query},
+                         {"--target", &only.target}});
+    const bool known = std::find(std::begin(bench::shapes), std::end(bench::shapes), only) != std::end(bench::shapes);
+    if (!known && only != bench::Shape{0, 0}) {
+        bench::refuse("--query and --target go together: 150 and 400, 250 and 600, or 100 and 200", bench::usage);
     }
     return bench::run(settings);
 }

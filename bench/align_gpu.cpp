@@ -9,10 +9,13 @@
 //     spillway-bench-align-gpu [--multiprocessors 132] [--mhz 1980] [--seconds 1] [--seed N] [--instructions FILE]
 //                                              FILE: what sass_count.py printed of these kernels
 //     spillway-bench-align-gpu --host 150      what one thread of the host costs a pair of 150 x 400, packing and
-//                                              unpacking, beside one core that aligns it; no GPU needed
+//                                              unpacking, beside one core that aligns it; up to 400; no GPU needed
 //
-// Exit 1 on a wrong alignment, or if a kernel was not run. Where there is no GPU the same kernels run in lockstep on the
-// host, and it says so.
+// Beneath the table stands whether what is wanted of 150 x 400 on an H200 is reached. Exit 1 on a wrong alignment, or if
+// a kernel was not run. Where there is no GPU the same kernels run in lockstep on the host, and it says so.
+#include "arguments.hpp"
+#include "goals.hpp"
+
 #include <spillway/align.hpp>
 #include <spillway/gpu.hpp>
 
@@ -20,7 +23,6 @@
 #include <atomic>
 #include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -31,6 +33,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -38,12 +41,19 @@ namespace {
 using namespace spillway;
 using Clock = std::chrono::steady_clock;
 
+constexpr char usage[] = "spillway-bench-align-gpu [--multiprocessors N] [--mhz MHZ] [--seconds S] [--seed N] "
+                         "[--instructions FILE] [--host BASES]";
+
 struct Options {
-    double multiprocessors = 132, mhz = 1980, seconds = 1;
-    std::uint64_t seed = std::random_device{}();
-    std::size_t host = 0;                           // bases of a read: measure the host's part alone
-    std::map<std::string, double> integer_a_cell{}; // by "packed 20 local"
+    std::uint64_t multiprocessors = 132;
+    double mhz = 1980, seconds = 1;
+    std::uint64_t seed = std::uint64_t{1} + std::random_device{}(); // --seed takes what is printed: not 0
+    std::uint64_t host = 0;                                         // bases of a read: measure the host's part alone
+    std::map<std::string, double> integer_a_cell{};                 // by "packed 20 local"
 };
+
+/// The longest read that --host takes is as long as its haplotypes.
+constexpr std::size_t host_haplotype = 400;
 
 /// Each base is wrong with probability `errors`, `gaps` of these in the length; and so many in a thousand reads have a
 /// gap of 1 to 10 bases besides.
@@ -100,7 +110,9 @@ std::string read_of(std::mt19937_64& random, std::string_view haplotype, std::si
     const auto under = [&](std::size_t below) { return static_cast<std::size_t>(random() % below); };
     const auto happens = [&](double probability) { return std::generate_canonical<double, 32>(random) < probability; };
     std::string read;
-    for (const char base : haplotype.substr(under(haplotype.size() - size - 20), size + 20)) {
+    // What deletions take is made up for by the bases behind, as far as there are any.
+    const std::size_t taken = std::min(size + 20, haplotype.size());
+    for (const char base : haplotype.substr(under(haplotype.size() - taken + 1), taken)) {
         if (!happens(noise.errors)) {
             read += base;
         } else if (!happens(noise.gaps)) {
@@ -175,16 +187,22 @@ std::size_t wrong(const Data& data, const Scores& scores, Span span) {
     return sum;
 }
 
-/// Prints one row; false on a wrong alignment. Adds the kernel's name.
-bool measure(Device& device, bool gpu, const Work& work, Span span, const Options& options, std::mt19937_64& random,
-             std::set<std::string>& kernels_run) {
+/// What a row says; rates are in cells a second.
+struct Row {
+    bool right = false;
+    double ceiling = 0, kernels = 0, copied = 0, whole = 0, core = 0;
+};
+
+/// Prints one row. Adds the kernel's name.
+Row measure(Device& device, bool gpu, const Work& work, Span span, const Options& options, std::mt19937_64& random,
+            std::set<std::string>& kernels_run) {
     const DeviceAligner aligner(work.scores, span);
     const std::string kernel = aligner.kernel_of(work.read, work.haplotype);
     const auto tile = std::find_if(std::begin(tiles), std::end(tiles), [&](const Tile& t) { return t.name == kernel; });
     if (tile == std::end(tiles)) {
         std::printf("%zu x %zu: no instructions are counted of the kernel '%s'\n", work.read, work.haplotype,
                     kernel.c_str());
-        return false;
+        return {};
     }
     kernels_run.insert(kernel + (span == Span::local ? " local" : " query"));
     const auto through = [&](Lane& lane, const Data& data) {
@@ -203,7 +221,7 @@ bool measure(Device& device, bool gpu, const Work& work, Span span, const Option
     const std::size_t errors = wrong(checked, work.scores, span);
     const auto start = Clock::now();
     static_cast<void>(wrong(checked, work.scores, span));
-    const double cpu = checked.cells / seconds_since(start);
+    const double core = checked.cells / seconds_since(start);
 
     // Enough for every multiprocessor several times over; the host is slower by four orders of magnitude.
     Data data =
@@ -255,13 +273,30 @@ bool measure(Device& device, bool gpu, const Work& work, Span span, const Option
     const double cell = counted != options.integer_a_cell.end() ? counted->second
                         : span == Span::local                   ? tile->local
                                                                 : tile->query;
-    const double ceiling = options.multiprocessors * options.mhz * 1e6 * integer_lanes * tile->pairs / cell;
+    const double ceiling =
+        static_cast<double>(options.multiprocessors) * options.mhz * 1e6 * integer_lanes * tile->pairs / cell;
     std::printf("%-10s %4zu x %-5zu %-6s %5zu of %-5zu %7.2f %8.4f %8.4f %8.4f %7.0f%% %7.0f%% %9.1f %8.1f%s\n",
                 kernel.c_str(), work.read, work.haplotype, span == Span::local ? "local" : "query", errors,
                 checked.pairs, ceiling / 1e12, kernels / 1e12, copied / 1e12, whole / 1e12, 100 * kernels / ceiling,
-                100 * copied / kernels, cpu / 1e9, whole / cpu, errors > 0 ? "  <- WRONG" : "");
+                100 * copied / kernels, core / 1e9, whole / core, errors > 0 ? "  <- WRONG" : "");
     std::fflush(stdout);
-    return errors == 0;
+    return {
+        .right = errors == 0, .ceiling = ceiling, .kernels = kernels, .copied = copied, .whole = whole, .core = core};
+}
+
+void print_goals(Span span, const Row& row) {
+    const struct {
+        const char* what;
+        double figure, at_least;
+    } goals[] = {{"TCUPS of the kernels", row.kernels / 1e12, 3},
+                 {"kernels' share of the ceiling", row.kernels / row.ceiling, 0.6},
+                 {"TCUPS with copies over the kernels'", row.copied / row.kernels, 0.5},
+                 {"TCUPS with CIGARs", row.whole / 1e12, 1},
+                 {"times one core, with CIGARs", row.whole / row.core, 20}};
+    for (const auto& goal : goals) {
+        std::printf("goal: 150 x 400, %s: %s, %s\n", span == Span::local ? "local" : "query", goal.what,
+                    bench::judged(goal.figure, goal.at_least).c_str());
+    }
 }
 
 /// Does nothing but count what would go over the bus.
@@ -279,15 +314,15 @@ public:
 
 /// Prints what one thread costs a pair; false on a wrong alignment.
 bool measure_host(std::size_t read, const Options& options, std::mt19937_64& random) {
-    std::printf("one thread, %zu x 400 query, %zu reads a haplotype; nanoseconds a pair; the least of several runs\n\n",
-                read, reads_a_haplotype);
+    std::printf("one thread, %zu x %zu query, %zu reads a haplotype; nanoseconds a pair; the least of several runs\n\n",
+                read, host_haplotype, reads_a_haplotype);
     std::printf("%-9s %7s %7s %8s %8s %10s %10s %12s %10s %8s\n", "errors", "gaps", "pack", "unpack", "align()",
                 "align()/", "TCUPS of", "threads for", "bytes", "bytes");
     std::printf("%-9s %7s %7s %8s %8s %10s %10s %12s %10s %8s\n", "a base", "reads", "", "", "1 core", "both",
                 "1 thread", "1 TCUPS", "in", "out");
     bool right = true;
     for (const double errors : {0.002, 0.01}) {
-        const Work work{read, 400, {}};
+        const Work work{read, host_haplotype, {}};
         Data data = make(random, work, 120, {.errors = errors, .gaps = 0.1, .long_gaps = 0});
         const DeviceAligner aligner(work.scores, Span::query);
         HostDevice device({.asynchronous = false});
@@ -322,7 +357,7 @@ bool measure_host(std::size_t read, const Options& options, std::mt19937_64& ran
                 align(data.reads[h], data.haplotypes[h], work.scores, Span::query, found);
             }
         });
-        const double cells = static_cast<double>(read) * 400;
+        const double cells = static_cast<double>(read * host_haplotype);
         std::printf("%8.1f%% %6.1f%% %7.0f %8.0f %8.0f %10.1f %10.3f %12.1f %10.0f %8.0f%s\n", 100 * errors,
                     100 * static_cast<double>(gaps) / pairs, pack, unpack, core, core / (pack + unpack),
                     cells / (pack + unpack) / 1e3, (pack + unpack) / (cells / 1e3), static_cast<double>(bus.in) / pairs,
@@ -335,16 +370,23 @@ bool measure_host(std::size_t read, const Options& options, std::mt19937_64& ran
 
 int main(int argc, char** argv) {
     Options options;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string_view name = argv[i];
-        if (name == "--multiprocessors") options.multiprocessors = std::atof(argv[i + 1]);
-        if (name == "--mhz") options.mhz = std::atof(argv[i + 1]);
-        if (name == "--seconds") options.seconds = std::atof(argv[i + 1]);
-        if (name == "--seed") options.seed = std::strtoull(argv[i + 1], nullptr, 10);
-        if (name == "--instructions") options.integer_a_cell = read_instructions(argv[i + 1]);
-        if (name == "--host") options.host = std::strtoull(argv[i + 1], nullptr, 10);
+    std::string instructions;
+    bench::read_options(argc, argv, usage,
+                        {{"--multiprocessors", &options.multiprocessors},
+                         {"--mhz", &options.mhz},
+                         {"--seconds", &options.seconds},
+                         {"--seed", &options.seed},
+                         {"--instructions", &instructions},
+                         {"--host", &options.host}});
+    if (!instructions.empty()) {
+        options.integer_a_cell = read_instructions(instructions);
+        if (options.integer_a_cell.empty()) bench::refuse("no instructions are counted in " + instructions, usage);
     }
-    if (options.host > 0 && options.host <= 350) {
+    if (options.host > host_haplotype) {
+        bench::refuse("--host: reads are aligned to " + std::to_string(host_haplotype) + " bases, so at most as long",
+                      usage);
+    }
+    if (options.host > 0) {
         std::mt19937_64 random(options.seed);
         return measure_host(options.host, options, random) ? 0 : 1;
     }
@@ -359,8 +401,9 @@ int main(int argc, char** argv) {
                     found.reason.c_str());
         options.seconds = std::min(options.seconds, 0.1);
     }
-    std::printf("ceiling of sm_90 with %.0f multiprocessors at %.0f MHz; %zu reads a haplotype; seed %llu\n\n",
-                options.multiprocessors, options.mhz, reads_a_haplotype, static_cast<unsigned long long>(options.seed));
+    std::printf("ceiling of sm_90 with %llu multiprocessors at %.0f MHz; %zu reads a haplotype; seed %llu\n\n",
+                static_cast<unsigned long long>(options.multiprocessors), options.mhz, reads_a_haplotype,
+                static_cast<unsigned long long>(options.seed));
     std::printf("%-10s %-12s %-6s %14s %7s %8s %8s %8s %8s %8s %9s %8s\n", "", "", "", "", "", "kernels", "copies",
                 "CIGARs", "kernels/", "copies/", "one core", "CIGARs/");
     std::printf("%-10s %-12s %-6s %14s %7s %8s %8s %8s %8s %8s %9s %8s\n", "tile", "pairs", "span", "wrong", "ceiling",
@@ -371,11 +414,20 @@ int main(int argc, char** argv) {
     const std::vector<Work> all{{50, 200, {}},   {100, 200, {}},      {150, 400, {}},      {250, 600, {}},
                                 {500, 1000, {}}, {500, 1000, coarse}, {1000, 1500, coarse}};
     std::set<std::string> kernels_run;
+    std::vector<std::pair<Span, Row>> wanted;
     bool right = true;
     for (const Work& work : all) {
         for (const Span span : {Span::local, Span::query}) {
-            right = measure(*device, gpu, work, span, options, random, kernels_run) && right;
+            const Row row = measure(*device, gpu, work, span, options, random, kernels_run);
+            right = right && row.right;
+            if (work.read == 150 && work.haplotype == 400) wanted.emplace_back(span, row);
         }
+    }
+    std::printf("\n");
+    if (gpu) {
+        for (const auto& [span, row] : wanted) print_goals(span, row);
+    } else {
+        std::printf("goals: left out, for there is no GPU\n");
     }
     const bool all_run = kernels_run.size() == 2 * std::size(tiles);
     std::printf("\n%s\n", !right     ? "WRONG: see above"

@@ -4,7 +4,9 @@
 //     spillway-bench-scheduler [--candidates 200000] [--threads 2] [--repeats 9] [--work-us 5]
 //
 // Prints Markdown tables; exits 1 if any contender lost, doubled, changed or reordered a candidate.
+#include "arguments.hpp"
 #include "baselines/contender.hpp"
+#include "goals.hpp"
 
 #include <sys/resource.h>
 
@@ -12,7 +14,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 #include <vector>
 
@@ -118,7 +119,6 @@ void print(const std::vector<Contender>& all, bool with_work) {
         }
     }
     if (ours == 0) return;
-    const auto told = [](bool met) { return met ? "met" : "MISSED"; };
     if (with_work) {
         const auto split = std::find_if(all.begin(), all.end(),
                                         [](const Contender& c) { return c.name == "bare loop, split beforehand"; });
@@ -139,30 +139,11 @@ void print(const std::vector<Contender>& all, bool with_work) {
     }
 }
 
-/// The number after an option, at least 1; exits 2 when it is none.
-std::uint64_t number(const char* text) {
-    char* end = nullptr;
-    const unsigned long long value = std::strtoull(text, &end, 10);
-    if (end == text || *end != '\0' || value == 0) {
-        std::fprintf(stderr, "not a number above 0: %s\n", text);
-        std::exit(2);
-    }
-    return value;
-}
-
 int main(int argc, char** argv) {
     std::uint64_t candidates = 200'000, threads = 2, repeats = 9, work_us = 5;
-    const std::vector<std::pair<const char*, std::uint64_t*>> options = {
-        {"--candidates", &candidates}, {"--threads", &threads}, {"--repeats", &repeats}, {"--work-us", &work_us}};
-    for (int i = 1; i < argc; i += 2) {
-        const auto option = std::find_if(options.begin(), options.end(),
-                                         [&](const auto& o) { return std::strcmp(o.first, argv[i]) == 0; });
-        if (option == options.end() || i + 1 == argc) {
-            std::fprintf(stderr, "usage: %s [--candidates N] [--threads N] [--repeats N] [--work-us N]\n", argv[0]);
-            return 2;
-        }
-        *option->second = number(argv[i + 1]);
-    }
+    read_options(
+        argc, argv, "spillway-bench-scheduler [--candidates N] [--threads N] [--repeats N] [--work-us N]",
+        {{"--candidates", &candidates}, {"--threads", &threads}, {"--repeats", &repeats}, {"--work-us", &work_us}});
     Load load{.candidates = candidates, .threads = static_cast<unsigned>(threads)};
     std::setvbuf(stdout, nullptr, _IOLBF, 0);
 #ifndef BENCH_TBB

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <ctime>
+
+namespace bench {
+
+/// Of this thread: what others run on the machine meanwhile counts little.
+[[nodiscard]] inline double cpu_seconds() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9;
+}
+
+} // namespace bench
