@@ -19,9 +19,8 @@ else
     [ $# -ge 2 ] || usage
     sets=("$1" "$2" "${3:-}" "${4:-}") repeats=${5:-3}
 fi
-call=${SPILLWAY_CALL:-$(find "$top/build" -name spillway-call -type f -perm -u+x 2> /dev/null | head -n 1)}
-[ -x "$call" ] || { echo "no spillway-call: build it, or name it in SPILLWAY_CALL" >&2; exit 2; }
-"$top/cmake/need-packages.sh" bench
+source "$top/bench/find_call.sh"
+"$top/cmake/need-packages.sh" test bench
 callers=(spillway)
 for rival in bcftools freebayes; do
     if command -v "$rival" > /dev/null; then callers+=("$rival"); else echo "$rival is not installed: left out"; fi
@@ -64,8 +63,7 @@ scatter() {
 }
 run_bcftools() { scatter bcftools; }
 run_freebayes() { scatter freebayes; }
-# Regions of a length, from a file; the run's report goes into regions.log.
-# The whole stretch, given as regions of so many bases, one beside the other.
+# run_regions LENGTH FILE: the whole stretch, as regions of so many bases, one beside the other; the report goes into regions.log.
 run_regions() { "$call" -v 2 -f "$fasta" --threads 2 -R "$out/tiles.$1.bed" -o "$out/regions.vcf.gz" "$2" 2> "$out/regions.log"; }
 
 TIMEFORMAT='%R %U %S'
@@ -78,6 +76,13 @@ timed() {
 }
 # median NAME COLUMN
 median() { awk -v c="$2" '{ print $c }' "$out/$1.times" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
+# goal WHAT FIGURE at-most|at-least LIMIT: says whether it is met.
+goal() {
+    awk -v what="$1" -v is="$2" -v how="$3" -v limit="$4" 'BEGIN {
+        met = how == "at-most" ? is <= limit : is >= limit
+        sub("-", " ", how)
+        printf "%s: %s (goal %s %s: %s)\n", what, is, how, limit, met ? "met" : "MISSED" }'
+}
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { printf "%.2f", a / b }'; }
 
 use 0
@@ -91,6 +96,10 @@ for caller in "${callers[@]}"; do
     printf '| %s | %.2f | %.2f | %s |\n' "$caller" "$wall" "$(median "$caller" 2)" "$(ratio "$(median spillway 1)" "$wall")"
 done
 
+if command -v bcftools > /dev/null; then
+    goal "wall over that of bcftools" "$(ratio "$(median spillway 1)" "$(median bcftools 1)")" at-most 1.5
+fi
+
 if [ -n "$truth" ]; then
     printf '\n| reads | caller | SNV F1 | indel F1 | all F1 | false + missed |\n|---|---|---:|---:|---:|---:|\n'
     for ((set = 0; 4 * set < ${#sets[@]}; ++set)); do
@@ -102,7 +111,9 @@ if [ -n "$truth" ]; then
             printf '| %s | %s | %s |\n' "$bam" "$caller" \
                 "$(awk '{ printf "%s | ", $NF } END { print $5 + $7 }' "$out/score")"
             awk -v c="$caller" 'END { print c, $5 + $7 }' "$out/score" >> "$out/errors"
+            awk 'END { print $NF }' "$out/score" > "$out/$caller.f1"
         done
+        [ ! -e "$out/bcftools.f1" ] || goal "F1 of all, beside bcftools" "$(< "$out/spillway.f1")" at-least "$(< "$out/bcftools.f1")"
     done
     [ "${#sets[@]}" = 4 ] || awk '{ n[$1] += $2 } END { for (c in n) print c ": " n[c] " false or missed in all" }' "$out/errors"
 fi
@@ -133,6 +144,10 @@ for length in "${lengths[@]}"; do
         "$(median "bam.$length" 1)" "$(median "bam.$length" 2)" "$(median "cram.$length" 1)" "$(median "cram.$length" 2)"
 done
 for kind in bam cram; do
-    echo "regions of 500 bases cost $(ratio "$(median "$kind.500" 2)" "$(median "$kind.10000" 2)") times the CPU and" \
-        "$(ratio "$(median "$kind.500" 1)" "$(median "$kind.10000" 1)") times the wall of 10 kb ($kind; goal at most 1.2)"
+    for length in "${lengths[@]}"; do
+        goal "reads decoded over those in the file, regions of $length bases, $kind" \
+            "$(awk -v n="$in_file" '{ printf "%.3f", $1 / n }' "$out/$kind.$length.decoded")" at-most 1.1
+    done
+    goal "CPU of regions of 500 bases over that of 10 kb, $kind" "$(ratio "$(median "$kind.500" 2)" "$(median "$kind.10000" 2)")" at-most 1.2
+    goal "wall of regions of 500 bases over that of 10 kb, $kind" "$(ratio "$(median "$kind.500" 1)" "$(median "$kind.10000" 1)")" at-most 1.2
 done

@@ -2,7 +2,7 @@
 # What part of a run of spillway-call is alignment, with each instruction set that the machine has?
 #   bench/caller_profile.sh FASTA BAM [REPEATS=5] [OTHER...]
 # OTHER are more binaries, such as one built from an older commit, to run beside. Runs take turns, on one thread so that the
-# report's stages add up; medians are printed. The last column is what a run would gain if alignment cost nothing.
+# report's stages add up; medians are printed. The last column is what the stages would take of that if alignment cost nothing.
 # Ends with 1 if two VCFs differ. SPILLWAY_CALL names the binary, else it is looked for in build/.
 set -euo pipefail
 usage() { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
@@ -10,8 +10,7 @@ usage() { sed -n '2,6s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 top=$(cd "$(dirname "$0")/.." && pwd)
 fasta=$1 bam=$2 repeats=${3:-5}
 others=("${@:4}")
-call=${SPILLWAY_CALL:-$(find "$top/build" -name spillway-call -type f -perm -u+x 2> /dev/null | head -n 1)}
-[ -x "$call" ] || { echo "no spillway-call: build it, or name it in SPILLWAY_CALL" >&2; exit 2; }
+source "$top/bench/find_call.sh"
 
 out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
@@ -35,7 +34,7 @@ for ((repeat = 0; repeat < repeats; ++repeat)); do
 done
 # median K COLUMN
 median() { awk -v c="$2" '{ print $c }' "$out/$1.runs" | sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'; }
-echo "| | wall s | CPU s | align s | of all stages | wall without it |"
+echo "| | wall s | CPU s | align s | of all stages | of them without it |"
 echo "|---|---:|---:|---:|---:|---:|"
 for k in "${!names[@]}"; do
     awk -v name="${names[k]}" -v wall="$(median "$k" 1)" -v cpu="$(median "$k" 2)" -v align="$(median "$k" 3)" -v all="$(median "$k" 4)" \

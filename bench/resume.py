@@ -27,10 +27,12 @@ SLICE = 0.05  # seconds; much longer than a switch costs, much shorter than what
 
 def binary():
     named = os.environ.get("SPILLWAY_CALL")
-    found = [pathlib.Path(named)] if named else sorted(TOP.glob("build/*/examples/caller/spillway-call"))
-    if not found or not os.access(found[0], os.X_OK):
-        sys.exit("no spillway-call: build it, or name it in SPILLWAY_CALL")
-    return str(found[0])
+    release = TOP / "build/release/examples/caller/spillway-call"
+    found = [pathlib.Path(named)] if named else [release, *sorted(TOP.glob("build/*/examples/caller/spillway-call"))]
+    for call in found:
+        if os.access(call, os.X_OK):
+            return str(call)
+    sys.exit("no spillway-call: build it, or name it in SPILLWAY_CALL")
 
 
 class Caller:

@@ -1,4 +1,4 @@
-# Install, find_package(spillway [COMPONENTS hts jemalloc tbb]) and pkg-config. The libraries are static, so whoever links
+# Install, find_package(spillway [COMPONENTS align hts gpu tbb jemalloc]) and pkg-config. The libraries are static, so whoever links
 # them also links what they use: spillwayConfig.cmake and the .pc files look that up and name the package when it is missing.
 include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/spillway)
@@ -32,7 +32,8 @@ function(spillway_pkgconfig package target description)
   install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
-spillway_install(core spillway_base spillway_align spillway)
+spillway_install(align spillway_base spillway_align)
+spillway_install(core spillway)
 spillway_pkgconfig(spillway-base spillway_base "Errors and value types of Spillway")
 spillway_pkgconfig(spillway-align spillway_align "Affine-gap alignment of reads to haplotypes" spillway-base)
 spillway_pkgconfig(spillway spillway "${PROJECT_DESCRIPTION}" spillway-base)

@@ -39,6 +39,8 @@ struct Report {
     std::uint64_t restored = 0;    ///< Payloads read back.
     std::uint64_t rebuilt = 0;     ///< Payloads that were dropped and made again.
     std::uint64_t futex_calls = 0; ///< Sleeps and wake-ups of workers.
+    std::uint64_t page_faults = 0; ///< Of the whole process meanwhile: many for each candidate mean that the allocator
+                                   ///< gives memory back and fetches it again.
     std::size_t memory_budget = 0; ///< Bytes, after the machine's limits.
     std::size_t memory_peak = 0;   ///< Highest seen of the bytes that the governor counts.
     std::size_t threads_peak = 0;  ///< Most workers that the pool had meanwhile.

@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <exception>
 
+#include <sys/resource.h>
+
 namespace spillway::detail {
 namespace {
 
@@ -18,6 +20,13 @@ constexpr auto trim_period =
     std::chrono::milliseconds(200); // giving pages back costs milliseconds, and they are wanted again
 constexpr auto progress_period = std::chrono::milliseconds(500);
 constexpr std::uint64_t least_spill_buffer = std::uint64_t{72} << 10U; // of a seat: see SegmentShape
+
+/// Of this process, so far.
+std::uint64_t page_faults() noexcept {
+    rusage usage{};
+    if (::getrusage(RUSAGE_SELF, &usage) != 0) return 0;
+    return static_cast<std::uint64_t>(usage.ru_minflt) + static_cast<std::uint64_t>(usage.ru_majflt);
+}
 
 } // namespace
 
@@ -150,6 +159,7 @@ SeatState& Core::seat_for(std::uint16_t index) {
 void Core::start() {
     started_ = Clock::now();
     futex_before_ = workers_.futex_calls();
+    faults_before_ = page_faults();
     for (const std::unique_ptr<Feeder>& feeder : feeders_) feeder->start();
     const std::size_t known = plan_.source != nullptr ? plan_.source->size() : 0;
     if (stop_.stop_possible()) on_stop_.emplace(stop_, [this] { cancel(); });
@@ -454,6 +464,7 @@ Report Core::finish() {
         report_.spilled_bytes = spilled.bytes_written;
     }
     report_.futex_calls = workers_.futex_calls() - futex_before_;
+    report_.page_faults = page_faults() - faults_before_;
     const GovernorFigures figures = governor_.figures();
     report_.memory_budget = static_cast<std::size_t>(figures.budget);
     report_.memory_peak = static_cast<std::size_t>(std::max(figures.peak, figures.tracked));

@@ -6,8 +6,7 @@
 // after a fan-out, after a batch. Parked candidates wait in the order until the drain passes them, which one worker at
 // a time does. Files: core.cpp start and end; carry.cpp the way through the stages; queues.cpp into the queues and out of
 // them; keyed.cpp batches by key; order.cpp the drain, families and gathers; memory.cpp charging, spilling, restoring;
-// resume.cpp the journal; feeder.cpp the
-// way through devices.
+// resume.cpp the journal; feeder.cpp the way through devices.
 #pragma once
 
 #include "base/try_lock.hpp"
@@ -320,7 +319,8 @@ private:
     TryLock<> telling_progress_; // what one call of on_progress_ wrote is there in the next
     std::atomic<std::int64_t> next_trim_{0};
     std::atomic<std::size_t> peak_threads_{0};
-    std::uint64_t futex_before_ = 0; // of the pool, when this run began
+    std::uint64_t futex_before_ = 0;  // of the pool, when this run began
+    std::uint64_t faults_before_ = 0; // of the process, then
     std::optional<std::stop_callback<std::function<void()>>> on_stop_;
     std::stop_token stop_;
     FreeSlots host_slots_{directory_}; // guarded by pulling_

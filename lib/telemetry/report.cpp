@@ -15,9 +15,9 @@ std::string to_string(const Report& report) {
                 report.failed);
     append_line(text,
                 "memory: peak %zu of %zu bytes; %" PRIu64 " payloads (%" PRIu64 " bytes) spilled, %" PRIu64
-                " restored, %" PRIu64 " rebuilt; %" PRIu64 " futex calls\n",
+                " restored, %" PRIu64 " rebuilt; %" PRIu64 " futex calls, %" PRIu64 " page faults\n",
                 report.memory_peak, report.memory_budget, report.spilled, report.spilled_bytes, report.restored,
-                report.rebuilt, report.futex_calls);
+                report.rebuilt, report.futex_calls, report.page_faults);
     for (const StageReport& stage : report.stages) {
         append_line(text, "  %-16s %10" PRIu64 " candidates in %" PRIu64 " calls, %.3f s\n", stage.name.c_str(),
                     stage.candidates, stage.calls, stage.seconds);

@@ -37,6 +37,27 @@ if [ -x "$scratch/cmake/allocator" ]; then
     MALLOC_CONF=dirty_decay_ms:7 expect "MALLOC_CONF has the last word" "7 1" "$scratch/cmake/allocator"
 fi
 
+# A host without what the scheduler needs takes the alignment alone, and is told what is missing where it wants more.
+mkdir -p "$scratch/bare/project" "$scratch/bare/modules"
+cat > "$scratch/bare/project/CMakeLists.txt" << EOF
+cmake_minimum_required(VERSION 3.25)
+project(bare LANGUAGES CXX)
+find_package(spillway REQUIRED COMPONENTS \${WANTED})
+add_executable(align_only $here/host/align_only.cpp)
+target_link_libraries(align_only PRIVATE spillway::align)
+EOF
+# bare WANTED: configures that project where pkg-config finds no module.
+bare() {
+    PKG_CONFIG_LIBDIR="$scratch/bare/modules" cmake -S "$scratch/bare/project" -B "$scratch/bare/build" "-DWANTED=$1" \
+        -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$cxx" > "$scratch/bare/log" 2>&1
+}
+bare align || { cat "$scratch/bare/log" >&2; fail "find_package, align alone"; }
+cmake --build "$scratch/bare/build" > "$scratch/bare/log" 2>&1 || { cat "$scratch/bare/log" >&2; fail "building with align alone"; }
+expect "find_package without xxHash and LZ4, COMPONENTS align" "32 2-10 8M" "$scratch/bare/build/align_only"
+if bare spillway; then fail "a scheduler without xxHash was found"; fi
+grep -q "core needs lib" "$scratch/bare/log" || { cat "$scratch/bare/log" >&2; fail "what is missing is not named"; }
+echo "ok: what the scheduler lacks is named"
+
 PKG_CONFIG_PATH=$(dirname "$(find "$scratch/prefix" -name spillway.pc)")
 export PKG_CONFIG_PATH
 # Word splitting of what pkg-config prints is its interface.
