@@ -20,8 +20,10 @@ struct SpillOptions {
     /// More of the same kind, each on a disk of its own: workers are spread over all, and one that is full or fails is
     /// left alone while others take what comes.
     std::vector<std::string> more_directories = {};
-    std::uint64_t disk_limit = 0; ///< Most bytes to hold in each at once; 0: 90% of what is free there at the start.
-    bool allow_tmpfs = false;     ///< Spill to a directory that lies in memory itself: for tests.
+    /// Most bytes to hold in each at once; 0: 90% of what is free there at the start. Up to an eighth of it, at most
+    /// 1 GiB, stays allocated for the next to be written, until room for spilled payloads is short.
+    std::uint64_t disk_limit = 0;
+    bool allow_tmpfs = false;               ///< Spill to a directory that lies in memory itself: for tests.
     std::shared_ptr<FileSystem> files = {}; ///< None: the machine's own. For tests, which let the k-th call fail.
 };
 

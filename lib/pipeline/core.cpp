@@ -334,7 +334,7 @@ void Core::tick() noexcept {
     room_.notify_all(); // memory may have come free without any candidate's doing
     count_threads();
     const std::uint64_t table = directory_.bytes() + (store_ != nullptr ? store_->buffered() : 0);
-    // One ticks at a time; it only grows.
+    // Whoever else ticks meanwhile: the differences add up to what there is.
     governor_.charge_fixed(
         static_cast<std::int64_t>(table - table_charged_.exchange(table, std::memory_order_relaxed)));
     const std::int64_t now =

@@ -94,7 +94,8 @@ struct SeatState {
     std::uint64_t candidates = 0, emitted_count = 0, dropped = 0, failed = 0;
     std::uint64_t random = 0;
     std::uint32_t rounds = 0, groups = 0; ///< Pulls, and groups carried.
-    bool came_back = false;               ///< Of this group one was not in memory, or a parent of one.
+    unsigned parents_back = 0;            ///< Parents that were read back for this group.
+    bool came_back = false;               ///< A candidate of this group was not in memory.
 };
 
 class Core final : public Work, public Run {
@@ -167,7 +168,7 @@ private:
     bool take(SeatState& seat, std::size_t stage, bool partial);
     bool take_given_back(SeatState& seat, std::size_t stage);
     bool claim(SeatState& seat, const Hint& hint);
-    [[nodiscard]] bool room_for_more(Kind kind) noexcept;
+    [[nodiscard]] bool may_grow(const SeatState& seat, Kind kind) noexcept;
     void take_for_device(SeatState& seat, std::size_t stage, std::size_t cells, std::size_t bytes,
                          const DeviceForm& form);
     void hand_on(SeatState& seat, std::size_t stage);

@@ -166,9 +166,14 @@ bool Feeder::make_lanes() {
         }
         return true;
     } catch (const DeviceError& error) {
-        if (entered && error.fault() == DeviceFault::lost) use_.lose();
-        if (!lanes_.empty()) return true; // fewer than wished for, if any: see let_go_of_lost()
-        if (entered) use_.leave();
+        const bool lost = entered && error.fault() == DeviceFault::lost;
+        if (lost) use_.lose();
+        if (!lanes_.empty() && !lost) return true; // fewer than wished for
+        if (!lanes_.empty()) {
+            let_go();
+        } else if (entered) {
+            use_.leave();
+        }
         failed(error);
         return false;
     } catch (...) {

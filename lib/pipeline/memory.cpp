@@ -332,7 +332,7 @@ bool Core::pin_parent(SeatState& seat, Family& family) {
     tell(seat, static_cast<std::int64_t>(family.charged));
     restored_.fetch_add(1, std::memory_order_relaxed);
     parents_on_disk_.fetch_sub(1, std::memory_order_relaxed);
-    seat.came_back = true;
+    ++seat.parents_back;
     family.pins.loaded();
     return true;
 }

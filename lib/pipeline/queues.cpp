@@ -40,6 +40,7 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     const bool elsewhere = rebuilds_ || on_disk_.load(std::memory_order_relaxed) > 0 ||
                            parents_on_disk_.load(std::memory_order_relaxed) > 0;
     seat.came_back = false;
+    seat.parents_back = 0;
     // A candidate whose parent cannot be read back is in its queue again; the run has failed then.
     while (seat.carried.size() < wanted && !stopping()) {
         const std::size_t at_once = std::min(wanted - seat.carried.size(), elsewhere ? 1 : most_carried);
@@ -49,7 +50,7 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
             if (claim(seat, hint)) cells += what.kind == Kind::batch ? what.cells(seat.carried.back()->payload) : 0;
         }
         if (what.kind == Kind::batch && cells >= full) break;
-        if (seat.came_back && !room_for_more(what.kind)) break;
+        if (!may_grow(seat, what.kind)) break;
     }
     if (seat.carried.empty()) {
         step_out(seat, stage);
@@ -59,8 +60,10 @@ bool Core::take(SeatState& seat, std::size_t stage, bool partial) {
     return true;
 }
 
-/// Whether a group, one of which came back to memory, may grow. A batch is worth more memory than a group is.
-bool Core::room_for_more(Kind kind) noexcept {
+/// Whether the group, if some of it came back to memory, may grow. One parent that did is for all its children: without
+/// it each would read it anew. A batch is worth more memory than a group is.
+bool Core::may_grow(const SeatState& seat, Kind kind) noexcept {
+    if (!seat.came_back && seat.parents_back < 2) return true;
     return kind == Kind::batch ? governor_.verdict() != Verdict::hold : governor_.below_low();
 }
 
@@ -101,12 +104,12 @@ void Core::take_for_device(SeatState& seat, std::size_t stage, std::size_t cells
                            const DeviceForm& form) {
     seat.carried.clear();
     seat.came_back = false;
+    seat.parents_back = 0;
     std::size_t room = bytes > form.header_bytes() ? bytes - form.header_bytes() : 0;
     std::vector<Slot*> too_large;
     Hint hint;
     const bool by_key = plan_.stages[stage]->by_key;
-    while (cells > 0 && seat.carried.size() < most_batched && !stopping() &&
-           (!seat.came_back || room_for_more(Kind::batch)) &&
+    while (cells > 0 && seat.carried.size() < most_batched && !stopping() && may_grow(seat, Kind::batch) &&
            points_[stage].queue.take(*seat.tokens[stage], {&hint, 1}) == 1) {
         if (!claim(seat, hint)) continue;
         if (by_key) {

@@ -222,11 +222,17 @@ void Workers::tick_if_due(const Desk& desk) {
                                             std::memory_order_relaxed)) {
         return;
     }
-    look_at_quota(now);
+    tick(desk);
+}
+
+void Workers::tick(const Desk& desk) {
+    look_at_quota(now_ns());
     bool more = false;
-    for (Work* work : desk.works) {
-        work->tick();
-        more = more || work->could_use_more();
+    for (std::size_t i = 0; i < desk.works.size();
+         ++i) { // whom it tells of its progress may wait for another: see remove()
+        Work& work = *desk.works[i];
+        work.tick();
+        more = more || work.could_use_more();
     }
     if (!more || threads() >= most_now() || closing_) return;
     const std::lock_guard lock(mutex_);
@@ -335,10 +341,19 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
             if (own != desk) leave_removed(*own);
         }
     };
+    // Apart from the workers' ticks, each of which is for all works.
+    std::int64_t due = now_ns();
+    const auto tick_own = [&] {
+        const std::int64_t now = now_ns();
+        if (now < due) return;
+        due = now + std::chrono::nanoseconds(tick_period).count();
+        tick(*desk);
+    };
     idle_.guest_comes();
     while (!done()) {
+        leave_what_ended();
         if (desk->run_some(work)) {
-            tick_if_due(*desk);
+            tick_own();
             continue;
         }
         const auto ticket = idle_.guests().prepare_wait();
@@ -350,7 +365,7 @@ void Workers::join(Work& work, const std::function<bool()>& done) {
         }
         watch = watch || work.waits_for_others();
         static_cast<void>(idle_.guests().wait_for(ticket, watch ? tick_period : retire_after));
-        tick_if_due(*desk);
+        tick_own();
     }
     idle_.guest_goes();
     leave_all(*desk);

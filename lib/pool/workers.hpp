@@ -117,6 +117,7 @@ private:
     void refresh(Desk& desk);
     void leave_all(Desk& desk);
     void tick_if_due(const Desk& desk);
+    void tick(const Desk& desk);
     void look_at_quota(std::int64_t now) noexcept;
     /// Unless fewer than `least` threads would be left beside those that block, which may wait for what only others do,
     /// or the desk holds something.

@@ -228,10 +228,12 @@ bool RunJournal::commit() {
 void RunJournal::give_up(int error) {
     broken_.store(true, std::memory_order_relaxed);
     waiting_.clear();
-    if (options_.log) {
+    if (!options_.log) return;
+    try {
         options_.log("the journal in " + directory_.path() + " can no longer be written (" +
                      std::generic_category().message(error) +
                      "): the run goes on, and could be resumed from here only");
+    } catch (...) { // NOLINT(bugprone-empty-catch): the statistics say so, too
     }
 }
 
@@ -262,13 +264,8 @@ void RunJournal::write_until_stopped() noexcept {
             if (!done && (!more || bytes_waiting_.load(std::memory_order_relaxed) > most_waiting / 2))
                 give_up(last_error_.load(std::memory_order_relaxed));
         }
-    } catch (const std::exception&) { // Out of memory: perhaps for what would be said of it, too.
-        broken_.store(true, std::memory_order_relaxed);
-        waiting_.clear();
-        try {
-            give_up(ENOMEM);
-        } catch (...) { // NOLINT(bugprone-empty-catch): the run goes on, and its report counts the journal as failed
-        }
+    } catch (const std::exception&) { // Out of memory.
+        give_up(ENOMEM);
     }
 }
 

@@ -6,6 +6,8 @@
 
 #include <catch2/catch.hpp>
 
+#include <thread>
+
 using namespace spillway::test;
 
 namespace {
@@ -18,7 +20,8 @@ public:
 
     std::int64_t append(int file, std::span<const std::byte> bytes) override {
         ++blocks;
-        on_counted_thread = true; // the one worker; whoever started it may still be about to wait for the end
+        // The one worker: whoever started it may still be about to wait for the end.
+        on_counted_thread = std::this_thread::get_id() != starter_;
         counting = blocks < last_;
         return FileSystem::append(file, bytes);
     }
@@ -27,6 +30,7 @@ public:
 
 private:
     std::size_t last_;
+    std::thread::id starter_ = std::this_thread::get_id();
 };
 
 } // namespace

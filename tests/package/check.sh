@@ -48,7 +48,7 @@ target_link_libraries(align_only PRIVATE spillway::align)
 EOF
 # bare WANTED: configures that project where pkg-config finds no module.
 bare() {
-    PKG_CONFIG_LIBDIR="$scratch/bare/modules" cmake -S "$scratch/bare/project" -B "$scratch/bare/build" "-DWANTED=$1" \
+    PKG_CONFIG_PATH="" PKG_CONFIG_LIBDIR="$scratch/bare/modules" cmake -S "$scratch/bare/project" -B "$scratch/bare/build" "-DWANTED=$1" \
         -DCMAKE_PREFIX_PATH="$scratch/prefix" -DCMAKE_CXX_COMPILER="$cxx" > "$scratch/bare/log" 2>&1
 }
 bare align || { cat "$scratch/bare/log" >&2; fail "find_package, align alone"; }

@@ -306,7 +306,7 @@ TEST_CASE("a pool grows as long as there is work for more, sends the idle home, 
         };
         with_four_inside(pool, look);
         CHECK(threads == 4);
-        CHECK(so_far == 4);
+        CHECK(so_far >= 4); // one that goes home may not have said so yet
         wait_for_threads(pool, 1);
         CHECK(pool.threads() == 1);
         handle.close();
@@ -314,7 +314,7 @@ TEST_CASE("a pool grows as long as there is work for more, sends the idle home, 
         const int before = started;
         with_four_inside(pool, look);
         CHECK(threads == 4);
-        CHECK(so_far == 4);
+        CHECK(so_far >= 4); // one that goes home may not have said so yet
         CHECK(started >= before + 3);
     }
     CHECK(stopped == started);

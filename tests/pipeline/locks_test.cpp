@@ -59,6 +59,7 @@ TEST_CASE("the count of locks sees a lock, a condition variable, a shared lock a
     bool ready = false;
     CHECK(counted([&] {
               waiter = std::thread([&] {
+                  on_counted_thread = true;
                   const std::lock_guard lock(mutex);
                   ready = true;
                   condition.notify_one();

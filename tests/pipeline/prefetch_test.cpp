@@ -51,6 +51,7 @@ TEST_CASE("while memory is plenty a worker that has nothing else to do reads bac
         const TemporaryDirectory directory;
         std::atomic<int> made{0};
         std::vector<int> results;
+        bool made_all = true; // once they are not, nobody waits for it any more
         Pool pool({.min_threads = 2,
                    .max_threads = 2,
                    .memory = {.memory = 2_MiB, .low = 0.79, .spill_below = 0.79, .watch_process = false}});
@@ -72,7 +73,7 @@ TEST_CASE("while memory is plenty a worker that has nothing else to do reads bac
                              }
                              return true;
                          };
-                         static_cast<void>(wait_for([&] { return made == items; }));
+                         made_all = made_all && wait_for([&] { return made == items; });
                          // There is room for more, and more are on disk: the other worker, for whom nothing is left
                          // to make, must read one.
                          const int before = counts.decoded;
@@ -92,6 +93,7 @@ TEST_CASE("while memory is plenty a worker that has nothing else to do reads bac
         Options options;
         options.spill = SpillOptions{.directory = directory.path().string(), .allow_tmpfs = true};
         const Report report = run.run(pool, options);
+        REQUIRE(made_all);
         REQUIRE(results.size() == items);
         for (int i = 0; i < items; ++i) REQUIRE(results[static_cast<std::size_t>(i)] == i);
         CHECK(report.restored == report.spilled);
