@@ -28,6 +28,13 @@ struct Tensor {
     std::thread::id reader = {}; ///< Whoever read it back.
 };
 
+/// The memory in use once all is `made`, or patience is at its end.
+template <class Made>
+std::uint64_t used_once(Pool& pool, std::chrono::steady_clock::time_point patience, Made made) {
+    while (!made() && std::chrono::steady_clock::now() < patience) std::this_thread::yield();
+    return pool.governor().used();
+}
+
 } // namespace
 
 template <>
@@ -108,7 +115,7 @@ TEST_CASE("candidates of a cheap stage do not come back by the dozen, from disk 
     constexpr int many = 1500; // until the stage is known to be cheap, there are no groups at all
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     std::uint64_t returned = 0;
-    std::atomic<std::uint64_t> most{0};
+    std::uint64_t most = 0; // one worker at a time looks
     const auto tensor = [](int number) { return Tensor{number, std::vector<std::uint8_t>(30000), {}}; };
     for (int attempt = 0; attempt < 100 && returned < 100; ++attempt) {
         const TemporaryDirectory directory;
@@ -128,12 +135,7 @@ TEST_CASE("candidates of a cheap stage do not come back by the dozen, from disk 
                        })
                        .map("take",
                             [&](const Tensor& t) {
-                                while (made != many && std::chrono::steady_clock::now() < patience)
-                                    std::this_thread::yield();
-                                const std::uint64_t used = pool.governor().used();
-                                std::uint64_t seen = most;
-                                while (seen < used && !most.compare_exchange_weak(seen, used)) {
-                                }
+                                most = std::max(most, used_once(pool, patience, [&] { return made == many; }));
                                 return t.number;
                             })
                        .limit(1)
@@ -157,7 +159,7 @@ TEST_CASE("children of a cheap stage whose parents lie on disk do not bring thes
     constexpr int many = 1000; // so many that a stage known to be cheap takes them in groups; the tables do not grow
     const auto patience = std::chrono::steady_clock::now() + std::chrono::minutes(2);
     std::uint64_t spilled = 0;
-    std::atomic<std::uint64_t> most{0};
+    std::uint64_t most = 0; // one worker at a time looks
     for (int attempt = 0; attempt < 100 && spilled < 100; ++attempt) {
         const TemporaryDirectory directory;
         std::atomic<int> made{0};
@@ -177,12 +179,7 @@ TEST_CASE("children of a cheap stage whose parents lie on disk do not bring thes
                                 })
                        .map("take",
                             [&](const Child& child) {
-                                while (made != many && std::chrono::steady_clock::now() < patience)
-                                    std::this_thread::yield();
-                                const std::uint64_t used = pool.governor().used();
-                                std::uint64_t seen = most;
-                                while (seen < used && !most.compare_exchange_weak(seen, used)) {
-                                }
+                                most = std::max(most, used_once(pool, patience, [&] { return made == many; }));
                                 return child.parent->number;
                             })
                        .limit(1)
