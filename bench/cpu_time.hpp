@@ -1,3 +1,6 @@
+// The CPU time that a benchmark compares: its own thread's, at the cost of one system call.
+//
+//     const double begin = bench::cpu_seconds(); ...; const double spent = bench::cpu_seconds() - begin;
 #pragma once
 
 #include <ctime>
